@@ -1,0 +1,2396 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What RWF_DONTCACHE reads fetch from the disk, and what they leave in the
+ * page cache.  See Documentation/mm/dontcache.rst.
+ *
+ * usage: dontcache_read [harness options] [-- DIRECTORY|BLOCKDEVICE ...]
+ *
+ * Without arguments the places are those of DONTCACHE_DIRS (separated by
+ * spaces or colons), else the working directory, else a loop device that
+ * is made for the test.  A block device is only read, and only if named.
+ *
+ * Nothing here looks at a clock: the figures are bytes read from the device
+ * (/proc/self/io), requests (/sys/dev/block), and pages in the cache
+ * (cachestat(2)), each beside those of a plain reader of the same file that
+ * reads in the same way.  The content of a file is a function of the offset,
+ * and every byte read is compared.
+ *
+ * Files have no name: they go with their last descriptor, however we end.
+ */
+#define _GNU_SOURCE
+#include "kselftest_harness.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/io_uring.h>
+#include <linux/loop.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x8
+#endif
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x80
+#endif
+#ifndef BLKGETSIZE64
+#define BLKGETSIZE64 _IOR(0x12, 114, size_t)
+#endif
+#ifndef __NR_pidfd_open
+#define __NR_pidfd_open 434
+#endif
+#ifndef __NR_fsopen
+#define __NR_fsopen 430
+#define __NR_fsconfig 431
+#define __NR_fsmount 432
+#endif
+#ifndef __NR_cachestat
+#define __NR_cachestat 451
+#endif
+
+/* The enum and flags of <linux/mount.h>, which older headers lack. */
+#define CFG_SET_STRING 1
+#define CFG_CMD_CREATE 6
+
+#define KB(n) ((size_t)(n) << 10)
+#define MB(n) ((size_t)(n) << 20)
+
+/* Of the files: many windows long, and small enough for an emulator. */
+#define SIZE MB(8)
+#define TIMEOUT 300
+
+#define AGAIN "a folio is dropped after its first piece and read again: " \
+	"this kernel lacks the fix, see Documentation/mm/dontcache.rst"
+#define STAYS "folios that were passed or left stay behind: see \"what stays " \
+	"behind\" in Documentation/mm/dontcache.rst"
+
+typedef unsigned long long ull;
+
+/* Where the files are. */
+static struct {
+	char path[PATH_MAX];
+	bool bdev;
+	size_t unit;		/* no folio is smaller: a page, or a block */
+	size_t window;		/* of readahead, in bytes */
+} at;
+
+static size_t page;
+static pid_t main_pid;
+static unsigned char *want;	/* what the first SIZE bytes must be */
+
+struct file {
+	int fd;
+	dev_t dev;
+	off_t base;		/* where our part of a block device begins */
+	size_t size;
+
+	/* of the run in progress */
+	ull asked;		/* bytes copied */
+	ull spans;		/* bytes of all units that each read touched */
+	size_t every, since;	/* sample residency each so many bytes */
+	ull peak;
+	bool (*right)(const unsigned char *got, off_t pos, size_t len);
+	char err[128];
+};
+
+struct figures {
+	ull asked, spans;
+	ull bytes;
+	ull reqs;
+	bool quiet;		/* nobody else used the device: reqs are ours */
+	ull left, peak;		/* pages */
+};
+
+/* One line of a file under /proc or /sys, or of more; NULL if not there. */
+static char *slurp(const char *name, char *buf, size_t len)
+{
+	int fd = open(name, O_RDONLY);
+	size_t n = 0;
+	ssize_t r;
+
+	if (fd < 0)
+		return NULL;
+	while (n < len - 1 && (r = read(fd, buf + n, len - 1 - n)) > 0)
+		n += r;
+	close(fd);
+	buf[n] = 0;
+	return buf;
+}
+
+static bool spit(const char *name, const char *text)
+{
+	int fd = open(name, O_WRONLY);
+	ssize_t len = strlen(text);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, len) == len;
+	close(fd);
+	return ok;
+}
+
+/* The number behind a key, as in /proc/self/io or memory.events. */
+static bool field(const char *name, const char *key, ull *val)
+{
+	char buf[4096], *s;
+
+	if (!slurp(name, buf, sizeof(buf)))
+		return false;
+	for (s = buf; s; s = strchr(s, '\n')) {
+		s += *s == '\n';
+		if (!strncmp(s, key, strlen(key)) &&
+		    (s[strlen(key)] == ' ' || s[strlen(key)] == ':'))
+			return sscanf(s + strlen(key) + 1, "%llu", val) == 1;
+	}
+	return false;
+}
+
+static ull io_field(const char *key)
+{
+	ull val = 0;
+
+	field("/proc/self/io", key, &val);
+	return val;
+}
+
+static bool kernel_before(int major, int minor)
+{
+	struct utsname u;
+	int a, b;
+
+	return !uname(&u) && sscanf(u.release, "%d.%d", &a, &b) == 2 &&
+	       (a < major || (a == major && b < minor));
+}
+
+/* The first thing that went wrong is the one to tell. */
+__attribute__((format(printf, 2, 3)))
+static void wrong(struct file *f, const char *fmt, ...)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	va_list ap;
+
+	pthread_mutex_lock(&lock);
+	if (!f->err[0]) {
+		va_start(ap, fmt);
+		vsnprintf(f->err, sizeof(f->err), fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+struct cached {
+	uint64_t cache, dirty, writeback, evicted, recently_evicted;
+};
+
+static int cachestat(int fd, off_t off, size_t len, struct cached *c)
+{
+	struct {
+		uint64_t off, len;
+	} range = { off, len };
+
+	return syscall(__NR_cachestat, fd, &range, c, 0);
+}
+
+/* Pages of a part of the file that are in the cache. */
+static ull cached_in(struct file *f, off_t pos, size_t len)
+{
+	struct cached c;
+
+	if (cachestat(f->fd, f->base + pos, len, &c)) {
+		wrong(f, "cachestat: %s", strerror(errno));
+		return 0;
+	}
+	return c.cache;
+}
+
+static ull cached(struct file *f)
+{
+	return cached_in(f, 0, f->size);
+}
+
+/* Out of the cache, without the privilege to drop what belongs to others. */
+static bool make_cold(struct file *f)
+{
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		if (!at.bdev)
+			fsync(f->fd);
+		posix_fadvise(f->fd, f->base, at.bdev ? (off_t)f->size : 0,
+			      POSIX_FADV_DONTNEED);
+		if (!cached(f))
+			return true;
+		usleep(2000);
+	}
+	wrong(f, "%llu pages do not leave the cache", cached(f));
+	return false;
+}
+
+/* Another open file, with its own readahead state. */
+static int reopen(struct file *f)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", f->fd);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		wrong(f, "open %s: %s", name, strerror(errno));
+	return fd;
+}
+
+static int open_unnamed(const char *dir)
+{
+	char name[PATH_MAX + 32];
+	int fd;
+
+	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR &&
+			errno != ENOENT))
+		return fd;
+	snprintf(name, sizeof(name), "%s/dontcache_read.XXXXXX", dir);
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	return fd;
+}
+
+static bool fill(struct file *f, off_t pos, size_t len, int rwf)
+{
+	while (len) {
+		struct iovec iov = { want + pos, len < MB(1) ? len : MB(1) };
+		ssize_t r = pwritev2(f->fd, &iov, 1, pos, rwf);
+
+		if (r <= 0) {
+			wrong(f, "write: %s", strerror(errno));
+			return false;
+		}
+		pos += r;
+		len -= r;
+	}
+	return true;
+}
+
+static void open_file(struct file *f, size_t size)
+{
+	struct stat st;
+	uint64_t bytes;
+
+	memset(f, 0, sizeof(*f));
+	f->size = size;
+	f->fd = at.bdev ? open(at.path, O_RDONLY | O_CLOEXEC) :
+			  open_unnamed(at.path);
+	if (f->fd < 0 || fstat(f->fd, &st)) {
+		wrong(f, "%s: %s", at.path, strerror(errno));
+		return;
+	}
+	f->dev = st.st_dev;
+	if (at.bdev) {
+		/* The end of it, so that the end of the file is one of ours. */
+		f->dev = st.st_rdev;
+		if (ioctl(f->fd, BLKGETSIZE64, &bytes) || bytes < SIZE) {
+			wrong(f, "%s: smaller than %zu bytes", at.path, SIZE);
+			return;
+		}
+		f->base = bytes - size;
+	}
+}
+
+static void make_file(struct file *f, size_t size)
+{
+	open_file(f, size);
+	if (!f->err[0] && (at.bdev || fill(f, 0, size, 0)))
+		make_cold(f);
+}
+
+static bool right_want(const unsigned char *got, off_t pos, size_t len)
+{
+	return !memcmp(got, want + pos, len);
+}
+
+/* For parts that are truncated or punched meanwhile. */
+static bool right_or_zero(const unsigned char *got, off_t pos, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (got[i] && got[i] != want[pos + i])
+			return false;
+	return true;
+}
+
+/* Account for what a read returned, and compare it. */
+static void took(struct file *f, const unsigned char *got, off_t pos,
+		 size_t len)
+{
+	off_t first = (f->base + pos) / at.unit;
+	off_t last = (f->base + pos + len - 1) / at.unit;
+	size_t since;
+	ull now;
+
+	/* Of a block device, want holds the last SIZE bytes. */
+	if (!(f->right ?: right_want)(got, pos + (at.bdev ? SIZE - f->size : 0),
+				      len))
+		wrong(f, "wrong data in the %zu bytes from %llu", len,
+		      (ull)pos);
+	__atomic_add_fetch(&f->asked, len, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&f->spans, (last - first + 1) * at.unit,
+			   __ATOMIC_RELAXED);
+	since = __atomic_add_fetch(&f->since, len, __ATOMIC_RELAXED);
+	if (f->every && since >= f->every) {
+		__atomic_store_n(&f->since, 0, __ATOMIC_RELAXED);
+		now = cached(f);
+		if (now > f->peak)
+			f->peak = now;
+	}
+}
+
+/* One read.  What it returns has been compared. */
+static ssize_t get_iov(struct file *f, int fd, off_t pos, struct iovec *iov,
+		       int n, int rwf)
+{
+	ssize_t r = preadv2(fd, iov, n, f->base + pos, rwf);
+	ssize_t left = r;
+	off_t p = pos;
+	int i;
+
+	for (i = 0; i < n && left > 0; i++) {
+		size_t len = left < (ssize_t)iov[i].iov_len ?
+			     (size_t)left : iov[i].iov_len;
+
+		took(f, iov[i].iov_base, p, len);
+		left -= len;
+		p += len;
+	}
+	return r;
+}
+
+/* An aligned buffer of each thread. */
+static unsigned char *buffer(void)
+{
+	static __thread unsigned char *buf;
+
+	if (!buf && posix_memalign((void **)&buf, KB(64), MB(1)))
+		abort();
+	return buf;
+}
+
+static size_t get(struct file *f, int fd, off_t pos, size_t len, int rwf)
+{
+	struct iovec iov = { buffer(), len };
+	ssize_t r = get_iov(f, fd, pos, &iov, 1, rwf);
+
+	if (r < 0)
+		wrong(f, "read of %zu bytes at %llu: %s", len, (ull)pos,
+		      strerror(errno));
+	return r < 0 ? 0 : r;
+}
+
+/*
+ * From pos to end, and not further: no read that returns 0.  Returns where
+ * it stopped.
+ */
+static off_t get_range(struct file *f, int fd, off_t pos, off_t end,
+		       size_t buf, int rwf)
+{
+	size_t r;
+
+	while (pos < end) {
+		r = end - pos < (off_t)buf ? end - pos : (off_t)buf;
+		r = get(f, fd, pos, r, rwf);
+		if (!r) {
+			wrong(f, "end of file at %llu", (ull)pos);
+			break;
+		}
+		pos += r;
+	}
+	return pos;
+}
+
+/*
+ * Patterns
+ */
+struct pattern {
+	void (*run)(struct file *f, const struct pattern *p, int rwf);
+	size_t size;		/* of the file, if not SIZE */
+	size_t buf;
+	size_t start;		/* offset, or distance */
+	int n;			/* streams, threads, depth, or count */
+	bool own;		/* open file of each thread */
+	bool async;
+
+	/*
+	 * Bounds.  Per cent, 0: none.  In bytes read, slack counts windows
+	 * that readahead may have fetched in vain.
+	 */
+	int amp;		/* bytes, of the bytes asked for */
+	int spans;		/* bytes, of the units touched by each read */
+	int plain;		/* bytes, of those of the plain reader */
+	int slack;
+	int reqs;		/* requests, of those of the plain reader */
+	int left;		/* windows left in the cache at the end */
+	int left_kb;		/* and so much more */
+	int peak;		/* windows in the cache at any time */
+};
+
+static void run_seq(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f);
+
+	get_range(f, fd, p->start, f->size, p->buf, rwf);
+	close(fd);
+}
+
+/* Streams that take turns on one open file. */
+static void run_interleaved(struct file *f, const struct pattern *p, int rwf)
+{
+	size_t part = (f->size - p->start) / p->n;
+	int fd = reopen(f);
+	size_t pos;
+	int i;
+
+	for (pos = 0; pos < part; pos += p->buf)
+		for (i = 0; i < p->n; i++)
+			get_range(f, fd, p->start + i * part + pos,
+				  p->start + i * part + pos + p->buf, p->buf,
+				  rwf);
+	close(fd);
+}
+
+struct thread {
+	pthread_t id;
+	struct file *f;
+	const struct pattern *p;
+	int rwf, fd, nr;
+	off_t *next;
+	pthread_barrier_t *begin;
+};
+
+/* Threads that pull the next piece of one file. */
+static void *pull(void *arg)
+{
+	struct thread *t = arg;
+	off_t pos;
+
+	pthread_barrier_wait(t->begin);
+	for (;;) {
+		pos = __atomic_fetch_add(t->next, t->p->buf, __ATOMIC_RELAXED);
+		if (pos >= (off_t)t->f->size)
+			return NULL;
+		get_range(t->f, t->fd, pos, pos + t->p->buf, t->p->buf, t->rwf);
+	}
+}
+
+/* Threads that each read their own part. */
+static void *pull_part(void *arg)
+{
+	struct thread *t = arg;
+	size_t part = t->f->size / t->p->n;
+
+	pthread_barrier_wait(t->begin);
+	get_range(t->f, t->fd, t->nr * part, (t->nr + 1) * part, t->p->buf,
+		  t->rwf);
+	return NULL;
+}
+
+static void run_threads(struct file *f, const struct pattern *p, int rwf,
+			void *(*fn)(void *))
+{
+	int fd = reopen(f), i, n = 0;
+	struct thread t[16];
+	pthread_barrier_t begin;
+	off_t next = 0;
+
+	pthread_barrier_init(&begin, NULL, p->n);
+	for (i = 0; i < p->n; i++) {
+		t[i] = (struct thread) {
+			.f = f, .p = p, .rwf = rwf, .nr = i, .next = &next,
+			.begin = &begin, .fd = p->own ? reopen(f) : fd,
+		};
+		if (pthread_create(&t[i].id, NULL, fn, &t[i]))
+			abort();
+		n++;
+	}
+	for (i = 0; i < n; i++) {
+		pthread_join(t[i].id, NULL);
+		if (p->own)
+			close(t[i].fd);
+	}
+	pthread_barrier_destroy(&begin);
+	close(fd);
+}
+
+static void run_pull(struct file *f, const struct pattern *p, int rwf)
+{
+	run_threads(f, p, rwf, pull);
+}
+
+static void run_parts(struct file *f, const struct pattern *p, int rwf)
+{
+	run_threads(f, p, rwf, pull_part);
+}
+
+static void run_backward(struct file *f, const struct pattern *p, int rwf)
+{
+	off_t low = p->start ? f->size - p->start : 0;
+	int fd = reopen(f);
+	off_t pos;
+
+	for (pos = f->size; pos > low; pos -= p->buf)
+		get_range(f, fd, pos - p->buf, pos, p->buf, rwf);
+	close(fd);
+}
+
+/* As archives and column stores are read: trailer, footer, head, all. */
+static void run_footer(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f);
+
+	get_range(f, fd, f->size - 8, f->size, 8, rwf);
+	get_range(f, fd, f->size - KB(20), f->size, p->buf, rwf);
+	get_range(f, fd, 0, 512, 512, rwf);
+	get_range(f, fd, 0, f->size, p->buf, rwf);
+	close(fd);
+}
+
+/* A second reader that follows the first at a distance. */
+static void run_lag(struct file *f, const struct pattern *p, int rwf)
+{
+	int a = reopen(f), b = reopen(f);
+	off_t pos, lag;
+
+	for (pos = 0; pos < (off_t)(f->size + p->start); pos += p->buf) {
+		if (pos < (off_t)f->size)
+			get_range(f, a, pos, pos + p->buf, p->buf, rwf);
+		lag = pos - p->start;
+		if (lag >= 0)
+			get_range(f, b, lag, lag + p->buf, p->buf, rwf);
+	}
+	close(a);
+	close(b);
+}
+
+static void run_strided(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f);
+	off_t pos;
+
+	for (pos = 0; pos + p->buf <= f->size; pos += p->start)
+		get_range(f, fd, pos, pos + p->buf, p->buf, rwf);
+	close(fd);
+}
+
+static unsigned int any(unsigned int *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+/* With buf 0: of any length up to 5000 bytes, at any place. */
+static void run_random(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f), i;
+	unsigned int seed = 1;
+	size_t len, pos;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->buf) {
+			len = p->buf;
+			pos = any(&seed) % (f->size / len) * len;
+		} else {
+			len = any(&seed) % 5000 + 1;
+			pos = any(&seed) % (f->size - len);
+		}
+		get_range(f, fd, pos, pos + len, len, rwf);
+	}
+	close(fd);
+}
+
+/* Opens, reads a piece of a folio, and closes. */
+static void run_abandon(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd, i;
+
+	for (i = 0; i < p->n; i++) {
+		fd = reopen(f);
+		get_range(f, fd, i * (f->size / p->n),
+			  i * (f->size / p->n) + p->buf, p->buf, rwf);
+		close(fd);
+	}
+}
+
+/* Each read begins a little before the end of the last. */
+static void run_overlap(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f);
+	off_t pos = 0;
+
+	while (pos < (off_t)f->size) {
+		if (pos)
+			pos -= p->start;
+		pos = get_range(f, fd, pos, pos + p->buf < f->size ?
+				pos + p->buf : f->size, p->buf, rwf);
+	}
+	close(fd);
+}
+
+/* The buffer has a hole: the read is short, and tried again. */
+static void run_efault(struct file *f, const struct pattern *p, int rwf)
+{
+	unsigned char *bad = mmap(NULL, p->buf, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t good = p->buf / 4, pos;
+	int fd = reopen(f);
+	ssize_t r;
+
+	for (pos = 0; pos < f->size; pos += p->buf) {
+		struct iovec iov[] = {
+			{ buffer(), good }, { bad, p->buf - good }
+		};
+
+		r = preadv2(fd, iov + 1, 1, f->base + pos, rwf);
+		if (r != -1 || errno != EFAULT)
+			wrong(f, "bad buffer: read returned %zd", r);
+		r = get_iov(f, fd, pos, iov, 2, rwf);
+		if (r < 0 && errno == EFAULT)
+			r = 0;
+		else if (r != (ssize_t)good)
+			wrong(f, "half bad buffer: read returned %zd", r);
+		get_range(f, fd, pos + r, pos + p->buf, p->buf, rwf);
+	}
+	munmap(bad, p->buf);
+	close(fd);
+}
+
+/* Takes what is there without waiting, and waits for a little of the rest. */
+static void run_nowait(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f);
+	off_t pos = 0;
+	ssize_t r;
+
+	while (pos < (off_t)f->size) {
+		struct iovec iov = { buffer(), p->buf };
+
+		if (pos + p->buf > f->size)
+			iov.iov_len = f->size - pos;
+		r = get_iov(f, fd, pos, &iov, 1, rwf | RWF_NOWAIT);
+		if (r < 0 && errno == EAGAIN)
+			r = get_range(f, fd, pos, pos + KB(1), KB(1), rwf) -
+			    pos;
+		if (r <= 0) {
+			wrong(f, "RWF_NOWAIT: %s", strerror(errno));
+			break;
+		}
+		pos += r;
+	}
+	close(fd);
+}
+
+/* Many small iovecs of odd lengths. */
+static void run_iovecs(struct file *f, const struct pattern *p, int rwf)
+{
+	static const size_t lens[] = { 1000, 24, 3, 61, 8 };
+	struct iovec iov[64];
+	int fd = reopen(f), i;
+	off_t pos = 0;
+	ssize_t r;
+
+	while (pos < (off_t)f->size) {
+		unsigned char *b = buffer();
+		off_t end = pos;
+
+		for (i = 0; i < p->n && end < (off_t)f->size; i++) {
+			iov[i].iov_base = b;
+			iov[i].iov_len = lens[i % ARRAY_SIZE(lens)];
+			if (end + iov[i].iov_len > f->size)
+				iov[i].iov_len = f->size - end;
+			b += iov[i].iov_len;
+			end += iov[i].iov_len;
+		}
+		r = get_iov(f, fd, pos, iov, i, rwf);
+		if (r <= 0) {
+			wrong(f, "iovecs: %s", strerror(errno));
+			break;
+		}
+		pos += r;
+	}
+	close(fd);
+}
+
+/* Queued reads.  As little of io_uring as that takes. */
+struct ring {
+	int fd;
+	unsigned int *sq_tail, *sq_mask, *sq_array;
+	unsigned int *cq_head, *cq_tail, *cq_mask;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+};
+
+static bool ring_open(struct ring *r, unsigned int depth)
+{
+	struct io_uring_params par = {};
+	char *sq, *cq;
+
+	r->fd = syscall(__NR_io_uring_setup, depth, &par);
+	if (r->fd < 0)
+		return false;
+	sq = mmap(NULL, par.sq_off.array + par.sq_entries * sizeof(int),
+		  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+		  IORING_OFF_SQ_RING);
+	cq = mmap(NULL, par.cq_off.cqes + par.cq_entries * sizeof(*r->cqes),
+		  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+		  IORING_OFF_CQ_RING);
+	r->sqes = mmap(NULL, par.sq_entries * sizeof(*r->sqes),
+		       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+		       IORING_OFF_SQES);
+	if (sq == MAP_FAILED || cq == MAP_FAILED || r->sqes == MAP_FAILED) {
+		close(r->fd);
+		return false;
+	}
+	r->sq_tail = (void *)(sq + par.sq_off.tail);
+	r->sq_mask = (void *)(sq + par.sq_off.ring_mask);
+	r->sq_array = (void *)(sq + par.sq_off.array);
+	r->cq_head = (void *)(cq + par.cq_off.head);
+	r->cq_tail = (void *)(cq + par.cq_off.tail);
+	r->cq_mask = (void *)(cq + par.cq_off.ring_mask);
+	r->cqes = (void *)(cq + par.cq_off.cqes);
+	return true;
+}
+
+static void ring_queue(struct ring *r, int fd, void *buf, size_t len,
+		       off_t pos, int rwf, int flags, int slot)
+{
+	unsigned int tail = *r->sq_tail, i = tail & *r->sq_mask;
+
+	r->sqes[i] = (struct io_uring_sqe) {
+		.opcode = IORING_OP_READ, .flags = flags, .fd = fd,
+		.off = pos, .addr = (unsigned long)buf, .len = len,
+		.rw_flags = rwf, .user_data = slot,
+	};
+	r->sq_array[i] = i;
+	__atomic_store_n(r->sq_tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static void run_uring(struct file *f, const struct pattern *p, int rwf)
+{
+	int flags = p->async ? IOSQE_ASYNC : 0;
+	int fd = reopen(f), flying = 0, queued = 0, i;
+	struct {
+		off_t pos, end;
+	} slot[64];
+	struct ring r;
+	off_t next = 0;
+
+	if (!ring_open(&r, p->n)) {
+		wrong(f, "io_uring_setup: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	for (i = 0; i < p->n; i++)
+		slot[i].pos = slot[i].end = 0;
+	do {
+		for (i = 0; i < p->n && next < (off_t)f->size; i++) {
+			if (slot[i].pos != slot[i].end)
+				continue;
+			slot[i].pos = next;
+			slot[i].end = next += p->buf;
+			ring_queue(&r, fd, buffer() + i * p->buf, p->buf,
+				   f->base + slot[i].pos, rwf, flags, i);
+			flying++;
+			queued++;
+		}
+		if (syscall(__NR_io_uring_enter, r.fd, queued, 1,
+			    IORING_ENTER_GETEVENTS, NULL, 0) < 0) {
+			wrong(f, "io_uring_enter: %s", strerror(errno));
+			break;
+		}
+		queued = 0;
+		while (*r.cq_head !=
+		       __atomic_load_n(r.cq_tail, __ATOMIC_ACQUIRE)) {
+			struct io_uring_cqe *c =
+				&r.cqes[*r.cq_head & *r.cq_mask];
+
+			i = c->user_data;
+			if (c->res <= 0) {
+				wrong(f, "io_uring read at %llu: %s",
+				      (ull)slot[i].pos, strerror(-c->res));
+				slot[i].pos = slot[i].end;
+				next = f->size;
+			} else {
+				took(f, buffer() + i * p->buf, slot[i].pos,
+				     c->res);
+				slot[i].pos += c->res;
+			}
+			__atomic_store_n(r.cq_head, *r.cq_head + 1,
+					 __ATOMIC_RELEASE);
+			flying--;
+			if (slot[i].pos == slot[i].end)
+				continue;
+			/* A short read: the rest. */
+			ring_queue(&r, fd, buffer() + i * p->buf,
+				   slot[i].end - slot[i].pos,
+				   f->base + slot[i].pos, rwf, flags, i);
+			flying++;
+			queued++;
+		}
+	} while (flying || next < (off_t)f->size);
+	close(r.fd);
+	close(fd);
+}
+
+/*
+ * Figures
+ */
+struct disk {
+	ull reads, sectors;
+};
+
+/* Once nothing is under way; false if the device has no counters. */
+static bool disk_stat(struct file *f, struct disk *d)
+{
+	char name[64], buf[512];
+	ull flying;
+	int i;
+
+	snprintf(name, sizeof(name), "/sys/dev/block/%u:%u/stat",
+		 major(f->dev), minor(f->dev));
+	for (i = 0; i < 50; i++) {
+		if (!slurp(name, buf, sizeof(buf)) ||
+		    sscanf(buf, "%llu %*u %llu %*u %*u %*u %*u %*u %llu",
+			   &d->reads, &d->sectors, &flying) != 3)
+			return false;
+		if (!flying)
+			break;
+		usleep(1000);
+	}
+	return true;
+}
+
+static void measure(struct file *f, const struct pattern *p, int rwf,
+		    struct figures *fig)
+{
+	struct disk a = {}, b = {};
+	bool counted;
+	ull bytes;
+
+	memset(fig, 0, sizeof(*fig));
+	if (!make_cold(f))
+		return;
+	f->asked = 0;
+	f->spans = 0;
+	f->since = 0;
+	f->peak = 0;
+	f->every = rwf & RWF_DONTCACHE ? KB(16) : MB(1);
+	counted = disk_stat(f, &a);
+	bytes = io_field("read_bytes");
+	p->run(f, p, rwf);
+	fig->bytes = io_field("read_bytes") - bytes;
+	counted = counted && disk_stat(f, &b);
+	fig->reqs = b.reads - a.reads;
+	fig->quiet = counted && (b.sectors - a.sectors) * 512 == fig->bytes;
+	fig->left = cached(f);
+	fig->peak = f->peak > fig->left ? f->peak : fig->left;
+	fig->asked = f->asked;
+	fig->spans = f->spans;
+	f->every = 0;
+}
+
+/* Both readers; again a few times if somebody else used the device. */
+static void measure_both(struct file *f, const struct pattern *p,
+			 struct figures *plain, struct figures *d)
+{
+	int i;
+
+	for (i = 0; i < 3 && !f->err[0]; i++) {
+		measure(f, p, 0, plain);
+		measure(f, p, RWF_DONTCACHE, d);
+		if (!p->reqs || (plain->quiet && d->quiet))
+			break;
+	}
+}
+
+#define CENTS(a, b) ((b) ? ((a) * 100 + (b) / 2) / (b) : 0)
+
+static const char *show_reqs(const struct figures *fig, char *buf, size_t len)
+{
+	snprintf(buf, len, fig->quiet ? "%llu" : "?", fig->reqs);
+	return buf;
+}
+
+#define SHOW(d, plain) do {						\
+	ull _a = CENTS((d)->bytes, (d)->asked);				\
+	ull _b = CENTS((plain)->bytes, (plain)->asked);			\
+	char _r[24], _s[24];						\
+									\
+	TH_LOG("amp %llu.%02llu (plain %llu.%02llu), bytes %llu (%llu), requests %s (%s), pages left %llu (%llu), peak %llu (%llu)", \
+	       _a / 100, _a % 100, _b / 100, _b % 100,			\
+	       (d)->bytes, (plain)->bytes,				\
+	       show_reqs(d, _r, sizeof(_r)),				\
+	       show_reqs(plain, _s, sizeof(_s)),			\
+	       (d)->left, (plain)->left, (d)->peak, (plain)->peak);	\
+} while (0)
+
+/* Ends the test when the one who waits for it was killed. */
+static void *watch(void *arg)
+{
+	struct pollfd p = { .fd = (long)arg, .events = POLLIN };
+
+	while (poll(&p, 1, -1) < 0)
+		;
+	_exit(KSFT_FAIL);
+}
+
+static void watch_main(void)
+{
+	long fd = syscall(__NR_pidfd_open, main_pid, 0);
+	pthread_t id;
+
+	if (fd >= 0 && !pthread_create(&id, NULL, watch, (void *)fd))
+		pthread_detach(id);
+}
+
+FIXTURE(pattern)
+{
+	struct file f;
+};
+
+FIXTURE_VARIANT(pattern)
+{
+	struct pattern p;
+};
+
+FIXTURE_SETUP(pattern)
+{
+	struct ring r;
+
+	watch_main();
+	self->f.fd = -1;
+	if (variant->p.run == run_uring) {
+		if (!ring_open(&r, 1))
+			SKIP(return, "io_uring: %s", strerror(errno));
+		close(r.fd);
+	}
+	make_file(&self->f, variant->p.size ?: SIZE);
+	ASSERT_STREQ("", self->f.err);
+}
+
+FIXTURE_TEARDOWN(pattern)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+}
+
+/* One reader from end to end: nothing twice, nothing left, same requests. */
+#define SEQ(name, len, from)						\
+FIXTURE_VARIANT_ADD(pattern, name) { .p = {				\
+	run_seq, .buf = len, .start = from, .amp = 100, .reqs = 101,	\
+	.peak = 2 } }
+
+SEQ(sequential_1k, KB(1), 0);
+SEQ(sequential_4k, KB(4), 0);
+SEQ(sequential_16k, KB(16), 0);
+SEQ(sequential_64k, KB(64), 0);
+SEQ(sequential_128k, KB(128), 0);
+SEQ(sequential_4k_from_3m, KB(4), MB(3));
+SEQ(sequential_5000, 5000, 0);
+
+/* Retries must find the folio: only bytes that were copied count. */
+FIXTURE_VARIANT_ADD(pattern, efault_4k) { .p = {
+	run_efault, .size = MB(2), .buf = KB(4), .amp = 100 } };
+FIXTURE_VARIANT_ADD(pattern, efault_64k) { .p = {
+	run_efault, .buf = KB(64), .amp = 100 } };
+FIXTURE_VARIANT_ADD(pattern, nowait_16k) { .p = {
+	run_nowait, .buf = KB(16), .amp = 100 } };
+FIXTURE_VARIANT_ADD(pattern, iovecs_short) { .p = {
+	run_iovecs, .size = MB(4), .n = 3, .amp = 100, .reqs = 101 } };
+FIXTURE_VARIANT_ADD(pattern, iovecs_many) { .p = {
+	run_iovecs, .n = 64, .amp = 100, .reqs = 101 } };
+
+/* Out of order inside a folio. */
+FIXTURE_VARIANT_ADD(pattern, threads_16k) { .p = {
+	run_pull, .buf = KB(16), .n = 4, .amp = 105, .left = 4 } };
+FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) { .p = {
+	run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 125,
+	.left = 4 } };
+FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) { .p = {
+	run_parts, .buf = KB(16), .n = 4, .amp = 105, .slack = 3,
+	.left = 4 } };
+FIXTURE_VARIANT_ADD(pattern, uring_4k) { .p = {
+	run_uring, .size = MB(4), .buf = KB(4), .n = 16, .amp = 105,
+	.left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, uring_16k) { .p = {
+	run_uring, .buf = KB(16), .n = 16, .amp = 105, .left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, uring_async_4k) { .p = {
+	run_uring, .size = MB(4), .buf = KB(4), .n = 16, .async = true,
+	.amp = 105, .left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, uring_async_16k) { .p = {
+	run_uring, .buf = KB(16), .n = 16, .async = true, .amp = 105,
+	.left = 1 } };
+
+/* Streams on one open file: each has its window, and may leave it. */
+#define STREAMS(name, nr, kb, from)					\
+FIXTURE_VARIANT_ADD(pattern, name) { .p = {				\
+	run_interleaved, .n = nr, .buf = KB(kb), .start = from,		\
+	.amp = 102, .slack = (nr) - 1, .reqs = 105, .left = nr } }
+
+STREAMS(streams2_4k, 2, 4, 0);
+STREAMS(streams2_16k, 2, 16, 0);
+STREAMS(streams2_4k_away, 2, 4, MB(1));
+STREAMS(streams2_16k_away, 2, 16, MB(1));
+STREAMS(streams8_4k, 8, 4, 0);
+STREAMS(streams8_16k, 8, 16, 0);
+STREAMS(streams8_16k_away, 8, 16, MB(1));
+
+/* From the end. */
+FIXTURE_VARIANT_ADD(pattern, backward_1k) { .p = {
+	run_backward, .size = MB(4), .buf = KB(1), .plain = 110,
+	.left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, backward_4k) { .p = {
+	run_backward, .buf = KB(4), .plain = 110, .left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, tail_1k) { .p = {
+	run_backward, .buf = KB(1), .start = KB(256), .plain = 110,
+	.left_kb = 16 } };
+FIXTURE_VARIANT_ADD(pattern, footer_first) { .p = {
+	run_footer, .buf = KB(4), .plain = 110, } };
+
+/* Two readers: once each at worst, and near each other less. */
+FIXTURE_VARIANT_ADD(pattern, second_reader_0) { .p = {
+	run_lag, .buf = KB(4), .start = 0, .amp = 75, } };
+FIXTURE_VARIANT_ADD(pattern, second_reader_4k) { .p = {
+	run_lag, .buf = KB(4), .start = KB(4), .amp = 100, } };
+FIXTURE_VARIANT_ADD(pattern, second_reader_32k) { .p = {
+	run_lag, .buf = KB(16), .start = KB(32), .amp = 100, } };
+FIXTURE_VARIANT_ADD(pattern, second_reader_256k) { .p = {
+	run_lag, .buf = KB(16), .start = KB(256), .amp = 100, } };
+FIXTURE_VARIANT_ADD(pattern, second_reader_2m) { .p = {
+	run_lag, .buf = KB(16), .start = MB(2), .amp = 100, } };
+
+/* Rarely to the end of a folio: what is left behind has a bound. */
+FIXTURE_VARIANT_ADD(pattern, strided_40) { .p = {
+	run_strided, .buf = 40, .start = KB(3), .plain = 102, .left = 1 } };
+FIXTURE_VARIANT_ADD(pattern, random_1k) { .p = {
+	run_random, .buf = KB(1), .n = 1000, .spans = 102, .left_kb = 256 } };
+FIXTURE_VARIANT_ADD(pattern, random_to_5000) { .p = {
+	run_random, .n = 1000, .spans = 102, .left_kb = 256 } };
+FIXTURE_VARIANT_ADD(pattern, random_4k) { .p = {
+	run_random, .buf = KB(4), .n = 1000, .spans = 102, .left_kb = 256 } };
+FIXTURE_VARIANT_ADD(pattern, abandon_1k) { .p = {
+	run_abandon, .buf = KB(1), .n = 16, .plain = 102, .left_kb = 16 * 64 } };
+FIXTURE_VARIANT_ADD(pattern, overlap_512) { .p = {
+	run_overlap, .buf = KB(4), .start = 512, .amp = 200 } };
+
+TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
+{
+	const struct pattern *p = &variant->p;
+	struct figures plain, d;
+	ull max;
+
+	measure_both(&self->f, p, &plain, &d);
+	ASSERT_STREQ("", self->f.err);
+	SHOW(&d, &plain);
+	EXPECT_EQ(plain.asked, d.asked);
+
+	if (p->amp) {
+		max = d.asked * p->amp / 100 + p->slack * at.window;
+		/* Whole units: the first may begin before, the last end after. */
+		max = (max + at.unit - 1) / at.unit * at.unit;
+		if (p->start % at.unit)
+			max += at.unit;
+		EXPECT_LE(d.bytes, max)
+			TH_LOG(AGAIN);
+	}
+	if (p->spans) {
+		max = d.spans * p->spans / 100 + KB(128);
+		EXPECT_LE(d.bytes, max)
+			TH_LOG("more than the units each read touches: " AGAIN);
+	}
+	if (p->plain) {
+		max = plain.bytes * p->plain / 100;
+		EXPECT_LE(d.bytes, max)
+			TH_LOG("more than a plain reader: " AGAIN);
+	}
+	if (p->reqs && plain.quiet && d.quiet) {
+		max = plain.reqs * p->reqs / 100 + p->n;
+		EXPECT_LE(d.reqs, max)
+			TH_LOG("readahead begins anew again and again: " AGAIN);
+	} else if (p->reqs) {
+		TH_LOG("requests not compared: no counters, or others use the device");
+	}
+
+	max = p->left * at.window;
+	if (p->left_kb)
+		max += KB(p->left_kb) > 2 * at.unit ? KB(p->left_kb) :
+						      2 * at.unit;
+	max /= page;
+	EXPECT_LE(d.left, max)
+		TH_LOG(STAYS);
+
+	max = p->peak * at.window + (p->buf > at.unit ? p->buf : at.unit);
+	if (p->peak && max < self->f.size) {
+		EXPECT_LE(d.peak, max / page)
+			TH_LOG(STAYS);
+	}
+}
+
+/*
+ * Data that ends inside a page or a folio, and small files.
+ */
+FIXTURE(small)
+{
+	struct file f;
+};
+
+FIXTURE_VARIANT(small)
+{
+	size_t size;
+};
+
+#define SMALL(bytes)							\
+FIXTURE_VARIANT_ADD(small, bytes) { .size = bytes }
+
+SMALL(1);
+SMALL(100);
+SMALL(4095);
+SMALL(4096);
+SMALL(4097);
+SMALL(5000);
+SMALL(16385);
+SMALL(65535);
+SMALL(65636);
+SMALL(204807);
+
+FIXTURE_SETUP(small)
+{
+	watch_main();
+	self->f.fd = -1;
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	make_file(&self->f, variant->size);
+	ASSERT_STREQ("", self->f.err);
+}
+
+FIXTURE_TEARDOWN(small)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+}
+
+TEST_F_TIMEOUT(small, gone_at_the_end, TIMEOUT)
+{
+	static const size_t bufs[] = { 100, KB(1), KB(4), KB(64) };
+	size_t size = variant->size, i;
+	struct figures d, plain;
+
+	for (i = 0; i < ARRAY_SIZE(bufs); i++) {
+		struct pattern p = { run_seq, .buf = bufs[i] };
+
+		measure_both(&self->f, &p, &plain, &d);
+		ASSERT_STREQ("", self->f.err);
+		SHOW(&d, &plain);
+		EXPECT_LE(d.bytes, (size + at.unit - 1) / at.unit * at.unit)
+			TH_LOG("buffer %zu: " AGAIN, bufs[i]);
+		EXPECT_EQ(0ULL, d.left)
+			TH_LOG("buffer %zu: " STAYS, bufs[i]);
+	}
+}
+
+/*
+ * A plain access claims a flagged folio: what it touched stays, although a
+ * reader with RWF_DONTCACHE brought it in and passes over it later.
+ */
+static bool touch_read(struct file *f, off_t pos)
+{
+	int fd = reopen(f);
+
+	get_range(f, fd, pos, pos + page, page, 0);
+	close(fd);
+	return true;
+}
+
+static bool touch_sendfile(struct file *f, off_t pos)
+{
+	int pipes[2], fd = reopen(f);
+	off_t off = f->base + pos;
+	ssize_t r = -1;
+
+	if (!pipe(pipes)) {
+		r = sendfile(pipes[1], fd, &off, page);
+		if (r == (ssize_t)page)
+			r = read(pipes[0], buffer(), page);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	if (r != (ssize_t)page)
+		wrong(f, "sendfile: %s", strerror(errno));
+	else
+		took(f, buffer(), pos, page);
+	close(fd);
+	return true;
+}
+
+static bool touch_fault(struct file *f, off_t pos)
+{
+	unsigned char *m = mmap(NULL, page, PROT_READ, MAP_SHARED, f->fd,
+				f->base + pos);
+
+	if (m == MAP_FAILED) {
+		wrong(f, "mmap: %s", strerror(errno));
+		return true;
+	}
+	took(f, m, pos, page);
+	munmap(m, page);
+	return true;
+}
+
+/* True if the page is mapped here. */
+static bool mapped(void *addr)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	uint64_t entry = 0;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &entry, sizeof(entry),
+		  (uintptr_t)addr / page * sizeof(entry)) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	return entry >> 63;
+}
+
+/* Touches a neighbour, so that our page is mapped along with it. */
+static bool touch_fault_around(struct file *f, off_t pos)
+{
+	unsigned char *m = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, f->fd,
+				f->base + pos);
+	bool ok;
+
+	if (m == MAP_FAILED) {
+		wrong(f, "mmap: %s", strerror(errno));
+		return true;
+	}
+	took(f, m + page, pos + page, page);
+	ok = mapped(m);
+	munmap(m, 2 * page);
+	return ok;
+}
+
+FIXTURE(claim)
+{
+	struct file f;
+};
+
+FIXTURE_VARIANT(claim)
+{
+	bool (*touch)(struct file *f, off_t pos);
+};
+
+FIXTURE_VARIANT_ADD(claim, read) { touch_read };
+FIXTURE_VARIANT_ADD(claim, sendfile) { touch_sendfile };
+FIXTURE_VARIANT_ADD(claim, fault) { touch_fault };
+FIXTURE_VARIANT_ADD(claim, fault_around) { touch_fault_around };
+
+FIXTURE_SETUP(claim)
+{
+	watch_main();
+	self->f.fd = -1;
+	make_file(&self->f, SIZE);
+	ASSERT_STREQ("", self->f.err);
+}
+
+FIXTURE_TEARDOWN(claim)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+}
+
+/* The folio that was read in part, and one that readahead fetched. */
+TEST_F_TIMEOUT(claim, stays, TIMEOUT)
+{
+	struct file *f = &self->f;
+	ull ahead, left, bytes;
+	off_t unit = at.unit;
+	int fd, i;
+
+	fd = reopen(f);
+	get(f, fd, 0, 100, RWF_DONTCACHE);
+	ahead = cached(f);
+	for (i = 0; i < 2; i++) {
+		/* Its own page where units are larger than pages. */
+		off_t pos = i * (unit > (off_t)page ? unit : 2 * unit);
+
+		ASSERT_EQ(1ULL, cached_in(f, pos, page))
+			TH_LOG("readahead does not reach that far");
+		if (!variant->touch(f, pos))
+			SKIP(goto out, "no fault-around here");
+	}
+	bytes = io_field("read_bytes");
+	get_range(f, fd, 100, f->size, KB(16), RWF_DONTCACHE);
+	bytes = io_field("read_bytes") - bytes;
+	left = cached(f);
+	ASSERT_STREQ("", f->err);
+	TH_LOG("%llu pages ahead, bytes %llu, pages left %llu", ahead, bytes,
+	       left);
+	for (i = 0; i < 2; i++) {
+		off_t pos = i * (unit > (off_t)page ? unit : 2 * unit);
+
+		EXPECT_EQ(1ULL, cached_in(f, pos, page))
+			TH_LOG("%s page went although a plain access used it, see Documentation/mm/dontcache.rst",
+			       i ? "a readahead" : "the partly read");
+	}
+	/* The two, their neighbours that a fault maps along, no more. */
+	EXPECT_LE(left, 64 + 2 * unit / page)
+		TH_LOG(STAYS);
+out:
+	close(fd);
+}
+
+/*
+ * Everything else that is one of its kind.
+ */
+FIXTURE(file)
+{
+	struct file f;
+};
+
+FIXTURE_SETUP(file)
+{
+	watch_main();
+	self->f.fd = -1;
+	make_file(&self->f, MB(4));
+	ASSERT_STREQ("", self->f.err);
+}
+
+FIXTURE_TEARDOWN(file)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+}
+
+/* What was in the cache before stays in it, and the rest goes. */
+TEST_F_TIMEOUT(file, cached_half_stays, TIMEOUT)
+{
+	struct file *f = &self->f;
+	ull before, after, bytes;
+	int fd = reopen(f);
+
+	get_range(f, fd, 0, f->size / 2, KB(64), 0);
+	close(fd);
+	before = cached(f);
+	bytes = io_field("read_bytes");
+	fd = reopen(f);
+	get_range(f, fd, 0, f->size, KB(16), RWF_DONTCACHE);
+	close(fd);
+	bytes = io_field("read_bytes") - bytes;
+	after = cached(f);
+	ASSERT_STREQ("", f->err);
+	TH_LOG("bytes %llu, pages before %llu, left %llu", bytes, before,
+	       after);
+	EXPECT_EQ(before, after);
+	EXPECT_EQ(f->size - before * page, bytes)
+		TH_LOG(AGAIN);
+}
+
+/* Pages asked for by posix_fadvise() or readahead() are no reader's. */
+TEST_F_TIMEOUT(file, prefetched_stays, TIMEOUT)
+{
+	struct file *f = &self->f;
+	ull before, after, bytes;
+	int fd = reopen(f);
+	off_t pos;
+
+	for (pos = 0; pos < (off_t)f->size; pos += KB(128))
+		posix_fadvise(fd, f->base + pos, KB(128),
+			      POSIX_FADV_WILLNEED);
+	before = cached(f);
+	bytes = io_field("read_bytes");
+	get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
+	close(fd);
+	bytes = io_field("read_bytes") - bytes;
+	after = cached(f);
+	ASSERT_STREQ("", f->err);
+	TH_LOG("bytes %llu, pages before %llu, left %llu", bytes, before,
+	       after);
+	ASSERT_LT(0ULL, before);
+	EXPECT_EQ(before, after);
+	EXPECT_LE(bytes, f->size - before * page)
+		TH_LOG(AGAIN);
+}
+
+/* A mapped page is neither torn out nor wrong. */
+TEST_F_TIMEOUT(file, mapping_stays, TIMEOUT)
+{
+	struct file *f = &self->f;
+	off_t pos = at.unit > page ? at.unit : 2 * page;
+	ull bytes, ahead;
+	unsigned char *m;
+	int fd = reopen(f);
+
+	get(f, fd, 0, 100, RWF_DONTCACHE);
+	ahead = cached(f);
+	m = mmap(NULL, page, PROT_READ, MAP_SHARED, f->fd, f->base + pos);
+	ASSERT_NE(MAP_FAILED, m);
+	took(f, m, pos, page);
+	ASSERT_TRUE(mapped(m));
+	bytes = io_field("read_bytes");
+	get_range(f, fd, 100, f->size, KB(4), RWF_DONTCACHE);
+	bytes = io_field("read_bytes") - bytes;
+	TH_LOG("%llu pages ahead, bytes %llu, pages left %llu", ahead, bytes,
+	       cached(f));
+	/* Since 848d2ce2fce1 ("mm: filemap: retain mapped dropbehind folios") */
+	if (!mapped(m)) {
+		TH_LOG("torn out of the mapping");
+		EXPECT_TRUE(kernel_before(7, 3));
+	}
+	took(f, m, pos, page);
+	ASSERT_STREQ("", f->err);
+	munmap(m, page);
+	close(fd);
+}
+
+/* Nothing that is dirty goes, and later all of it does. */
+TEST_F_TIMEOUT(file, dirty_is_not_lost, TIMEOUT)
+{
+	struct file *f = &self->f;
+	size_t pos;
+	ull left;
+	int fd;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	/* A hole, to tell what was lost. */
+	ASSERT_EQ(0, ftruncate(f->fd, 0));
+	ASSERT_EQ(0, ftruncate(f->fd, f->size));
+	fd = reopen(f);
+	for (pos = 0; pos < f->size; pos += KB(64)) {
+		fill(f, pos, KB(64), RWF_DONTCACHE);
+		get_range(f, fd, pos, pos + KB(64), KB(4), RWF_DONTCACHE);
+	}
+	fsync(f->fd);
+	get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
+	left = cached(f);
+	TH_LOG("pages left %llu of %zu", left, f->size / page);
+	EXPECT_LE(left, f->size / page / 100)
+		TH_LOG(STAYS);
+	ASSERT_TRUE(make_cold(f));
+	get_range(f, fd, 0, f->size, KB(64), 0);
+	EXPECT_STREQ("", f->err);
+
+	/* And folios that a reader brought and a writer made dirty. */
+	ASSERT_EQ(0, ftruncate(f->fd, 0));
+	ASSERT_EQ(0, ftruncate(f->fd, f->size));
+	f->right = right_or_zero;
+	for (pos = 0; pos < f->size; pos += KB(64)) {
+		get(f, fd, pos, 100, RWF_DONTCACHE);
+		fill(f, pos + 50, 3000, 0);
+		get_range(f, fd, pos + 100, pos + KB(64), KB(4),
+			  RWF_DONTCACHE);
+	}
+	ASSERT_TRUE(make_cold(f));
+	f->right = NULL;
+	for (pos = 0; pos < f->size; pos += KB(64))
+		get_range(f, fd, pos + 50, pos + 3050, 3000, 0);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/* Reads what is appended as it comes. */
+TEST_F_TIMEOUT(file, follow_tail, TIMEOUT)
+{
+	size_t start = 100000, pos = start, grow = 200, n = 200, i;
+	struct file *f = &self->f;
+	ull bytes, written, tail;
+	struct cached c;
+	int fd;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	ASSERT_EQ(0, ftruncate(f->fd, start));
+	ASSERT_TRUE(make_cold(f));
+	fd = reopen(f);
+	get_range(f, fd, 0, start, KB(4), RWF_DONTCACHE);
+	bytes = io_field("read_bytes");
+	written = io_field("write_bytes");
+	for (i = 0; i < n; i++, pos += grow) {
+		ASSERT_TRUE(fill(f, pos, grow, 0));
+		ASSERT_EQ(grow, get(f, fd, pos, KB(4), RWF_DONTCACHE));
+	}
+	bytes = io_field("read_bytes") - bytes;
+	written = io_field("write_bytes") - written;
+	ASSERT_EQ(0, cachestat(f->fd, (pos - 1) / page * page, page, &c));
+	tail = c.cache;
+	TH_LOG("%zu appends of %zu bytes: bytes read %llu, pages dirtied %llu, tail page cached %llu dirty %llu",
+	       n, grow, bytes, written / page, (ull)c.cache, (ull)c.dirty);
+	/* The first append may have to read the page that it changes. */
+	EXPECT_LE(bytes, 2 * at.unit)
+		TH_LOG("the tail is read again as the file grows");
+	/* Each page once, and again if background writeback came by. */
+	EXPECT_LE(written, 2 * n * grow + 4 * at.unit)
+		TH_LOG("reads force dirty pages out");
+	EXPECT_EQ(1ULL, tail);
+
+	/* Brought in, dirtied and written without cache: gone once passed. */
+	ASSERT_TRUE(make_cold(f));
+	for (i = 0; i < n / 4; i++, pos += grow) {
+		ASSERT_TRUE(fill(f, pos, grow, RWF_DONTCACHE));
+		ASSERT_EQ(grow, get(f, fd, pos, KB(4), RWF_DONTCACHE));
+	}
+	fsync(f->fd);
+	get_range(f, fd, start, pos, KB(4), RWF_DONTCACHE);
+	TH_LOG("after fsync and another read, pages left %llu", cached(f));
+	EXPECT_EQ(0ULL, cached(f))
+		TH_LOG(STAYS);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/* Flags of the physical page behind a mapped one; 0 without privilege. */
+static uint64_t kpageflags(void *addr)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	uint64_t entry = 0, flags = 0;
+
+	if (fd >= 0 && pread(fd, &entry, sizeof(entry), (uintptr_t)addr / page *
+			     sizeof(entry)) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	entry &= (1ULL << 55) - 1;
+	fd = open("/proc/kpageflags", O_RDONLY);
+	if (fd >= 0 && entry && pread(fd, &flags, sizeof(flags), entry *
+				      sizeof(flags)) != sizeof(flags))
+		flags = 0;
+	close(fd);
+	return flags;
+}
+
+static uint64_t flags_at(struct file *f, off_t pos)
+{
+	volatile unsigned char *m = mmap(NULL, page, PROT_READ, MAP_SHARED,
+					 f->fd, f->base + pos);
+	uint64_t flags = 0;
+
+	if (m != MAP_FAILED) {
+		(void)m[0];
+		flags = kpageflags((void *)m);
+		munmap((void *)m, page);
+	}
+	return flags;
+}
+
+#define KPF_LRU (1ULL << 5)
+#define KPF_ACTIVE (1ULL << 6)
+
+/* A folio left half read is the first that reclaim takes. */
+TEST_F_TIMEOUT(file, abandoned_is_cold, TIMEOUT)
+{
+	struct file *f = &self->f;
+	uint64_t cold, warm;
+	ull left;
+	int fd, i;
+
+	fd = reopen(f);
+	for (i = 0; i < 8; i++)
+		get(f, fd, 0, 100, RWF_DONTCACHE);
+	close(fd);
+	left = cached(f);
+	cold = flags_at(f, 0);
+	if (!cold)
+		SKIP(return, "/proc/kpageflags cannot be read");
+	fd = reopen(f);
+	for (i = 0; i < 8; i++)
+		get(f, fd, f->size / 2 + i % 2 * KB(2), 100, 0);
+	close(fd);
+	/* Active pages get there through a batch of each CPU. */
+	for (i = 0; i < 50; i++) {
+		warm = flags_at(f, f->size / 2);
+		if (warm & KPF_ACTIVE)
+			break;
+		fd = reopen(f);
+		get_range(f, fd, 0, f->size / 4, KB(64), 0);
+		close(fd);
+	}
+	ASSERT_STREQ("", f->err);
+	TH_LOG("pages left %llu, %sactive; of a plain reader %sactive", left,
+	       cold & KPF_ACTIVE ? "" : "in", warm & KPF_ACTIVE ? "" : "in");
+	EXPECT_LE(left, (at.window + at.unit) / page)
+		TH_LOG(STAYS);
+	EXPECT_EQ(0ULL, cold & KPF_ACTIVE);
+}
+
+/*
+ * The right bytes, whatever happens to the file meanwhile.  The first half
+ * always holds the right ones; the second is cut, punched and filled again.
+ */
+struct beside {
+	struct file *f;
+	int stop;
+};
+
+static void *disturb(void *arg)
+{
+	struct beside *b = arg;
+	struct file *f = b->f;
+	size_t half = f->size / 2, pos, len;
+	unsigned int seed = 7;
+	unsigned char *m;
+
+	m = mmap(NULL, half, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+	if (m == MAP_FAILED) {
+		wrong(f, "mmap: %s", strerror(errno));
+		return NULL;
+	}
+	while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) {
+		len = any(&seed) % 9000 + 1;
+		pos = any(&seed) % (half - len);
+		switch (any(&seed) % 8) {
+		case 0:
+			fill(f, pos, len, 0);
+			break;
+		case 1:
+			fill(f, pos, len, RWF_DONTCACHE);
+			break;
+		case 2:
+			memcpy(m + pos, want + pos, len);
+			break;
+		case 3:
+			sync_file_range(f->fd, pos, len,
+					SYNC_FILE_RANGE_WRITE);
+			break;
+		case 4:
+			posix_fadvise(f->fd, pos, KB(256),
+				      POSIX_FADV_DONTNEED);
+			madvise(m, half, MADV_DONTNEED);
+			break;
+		case 5:
+			fallocate(f->fd, FALLOC_FL_PUNCH_HOLE |
+				  FALLOC_FL_KEEP_SIZE, half + pos, len);
+			break;
+		case 6:
+			fill(f, half + pos, len, 0);
+			break;
+		case 7:
+			if (ftruncate(f->fd, half + pos) ||
+			    ftruncate(f->fd, f->size))
+				wrong(f, "truncate: %s", strerror(errno));
+		}
+	}
+	munmap(m, half);
+	return NULL;
+}
+
+TEST_F_TIMEOUT(file, beside_writers, TIMEOUT)
+{
+	struct file *f = &self->f;
+	struct beside b = { .f = f };
+	size_t half = f->size / 2;
+	unsigned int seed = 3;
+	pthread_t id;
+	off_t pos;
+	int fd, i;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	fd = reopen(f);
+	ASSERT_EQ(0, pthread_create(&id, NULL, disturb, &b));
+	for (i = 0; i < 4; i++) {
+		f->right = NULL;
+		for (pos = 0; pos < (off_t)half; )
+			pos = get_range(f, fd, pos, pos + KB(4) < half ?
+					pos + KB(4) : half,
+					any(&seed) % KB(4) + 1,
+					RWF_DONTCACHE);
+		f->right = right_or_zero;
+		/* It may be short. */
+		for (pos = half; pos < (off_t)f->size; pos += KB(3))
+			get(f, fd, pos, pos + KB(3) < f->size ?
+			    KB(3) : f->size - pos, RWF_DONTCACHE);
+	}
+	__atomic_store_n(&b.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(id, NULL);
+	EXPECT_STREQ("", f->err);
+
+	/* And what reached the disk. */
+	f->right = NULL;
+	ASSERT_TRUE(make_cold(f));
+	get_range(f, fd, 0, half, KB(64), 0);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/*
+ * Directories in cgroup2 and tracefs outlive those who made them.  This makes
+ * one, and a process that removes it when we are gone, however we end; it
+ * writes undo to the file undo_in first.  The answer is a descriptor to close
+ * when the directory is to go.
+ */
+static int guarded_dir(const char *dir, const char *undo_in, const char *undo)
+{
+	int pipes[2], i;
+	pid_t pid;
+	char c;
+
+	if (mkdir(dir, 0700))
+		return -1;
+	if (pipe2(pipes, O_CLOEXEC)) {
+		rmdir(dir);
+		return -1;
+	}
+	pid = fork();
+	if (pid < 0) {
+		rmdir(dir);
+		close(pipes[0]);
+		close(pipes[1]);
+		return -1;
+	}
+	if (pid) {
+		close(pipes[0]);
+		return pipes[1];
+	}
+	/* Out of reach of what ends the tests. */
+	setsid();
+	for (i = 0; i < 256; i++)
+		if (i != pipes[0])
+			close(i);
+	while (read(pipes[0], &c, 1) < 0)
+		;
+	for (i = 0; i < 500 && rmdir(dir) && errno == EBUSY; i++)
+		usleep(10000);
+	if (undo)
+		spit(undo_in, undo);
+	_exit(0);
+}
+
+/*
+ * Readahead cannot tell the flag: the same sequence of reads makes it do the
+ * same.
+ */
+static const char * const events[] = {
+	"page_cache_sync_ra", "page_cache_async_ra", "page_cache_ra_order",
+	"page_cache_ra_unbounded",
+};
+
+FIXTURE(readahead)
+{
+	struct file f;
+	char dir[64];
+	int guard;
+	bool loud;
+};
+
+FIXTURE_VARIANT(readahead)
+{
+	struct pattern p;
+	bool unordered;		/* compare how many, not which */
+};
+
+#define RA_SEQ(name, len, from)						\
+FIXTURE_VARIANT_ADD(readahead, name) { .p = {				\
+	run_seq, .buf = len, .start = from } }
+#define RA_STREAMS(name, nr, kb, from)					\
+FIXTURE_VARIANT_ADD(readahead, name) { .p = {				\
+	run_interleaved, .n = nr, .buf = KB(kb), .start = from } }
+
+RA_SEQ(sequential_1k, KB(1), 0);
+RA_SEQ(sequential_4k, KB(4), 0);
+RA_SEQ(sequential_16k, KB(16), 0);
+RA_SEQ(sequential_64k, KB(64), 0);
+RA_SEQ(sequential_128k, KB(128), 0);
+RA_SEQ(sequential_1k_from_3m, KB(1), MB(3));
+RA_SEQ(sequential_4k_from_3m, KB(4), MB(3));
+RA_SEQ(sequential_64k_from_3m, KB(64), MB(3));
+RA_STREAMS(streams2_4k, 2, 4, 0);
+RA_STREAMS(streams2_16k, 2, 16, 0);
+RA_STREAMS(streams2_4k_away, 2, 4, MB(1));
+RA_STREAMS(streams8_4k, 8, 4, 0);
+RA_STREAMS(streams8_16k, 8, 16, 0);
+RA_STREAMS(streams8_16k_away, 8, 16, MB(1));
+FIXTURE_VARIANT_ADD(readahead, threads_parts_16k) {
+	.p = { run_parts, .buf = KB(16), .n = 4 }, .unordered = true };
+
+static bool trace_file(FIXTURE_DATA(readahead) *self, const char *name,
+		       const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", self->dir, name);
+	return spit(path, text);
+}
+
+FIXTURE_SETUP(readahead)
+{
+	char filter[64], name[128];
+	struct stat st;
+	size_t i, n = 0;
+
+	watch_main();
+	self->f.fd = -1;
+	self->guard = -1;
+	snprintf(self->dir, sizeof(self->dir),
+		 "/sys/kernel/tracing/instances/dontcache_read.%d", getpid());
+	self->guard = guarded_dir(self->dir, NULL, NULL);
+	if (self->guard < 0)
+		SKIP(return, "/sys/kernel/tracing/instances: %s",
+		     strerror(errno));
+	make_file(&self->f, SIZE);
+	ASSERT_STREQ("", self->f.err);
+	ASSERT_EQ(0, fstat(self->f.fd, &st));
+	/* Of a block device, the inode is that of bdevfs: it has no name. */
+	snprintf(filter, sizeof(filter), "i_ino == %llu && s_dev == %llu",
+		 (ull)st.st_ino,
+		 (ull)(major(st.st_dev) << 20 | minor(st.st_dev)));
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(name, sizeof(name), "events/readahead/%s/filter",
+			 events[i]);
+		if (!at.bdev && !trace_file(self, name, filter))
+			continue;
+		snprintf(name, sizeof(name), "events/readahead/%s/enable",
+			 events[i]);
+		n += trace_file(self, name, "1");
+	}
+	if (!n)
+		SKIP(return, "this kernel has no readahead trace events");
+	trace_file(self, "buffer_size_kb", "4096");
+}
+
+FIXTURE_TEARDOWN(readahead)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+	if (self->guard >= 0)
+		close(self->guard);
+}
+
+/* What readahead did, without who and when.  To be freed. */
+static char *traced(FIXTURE_DATA(readahead) *self, const struct pattern *p,
+		    int rwf, int *count)
+{
+	char name[PATH_MAX], line[512], *text = NULL;
+	struct figures fig;
+	size_t len = 0, i;
+	FILE *in, *out;
+	char *s;
+
+	*count = 0;
+	make_cold(&self->f);
+	trace_file(self, "trace", "");
+	measure(&self->f, p, rwf, &fig);
+	trace_file(self, "tracing_on", "0");
+	snprintf(name, sizeof(name), "%s/trace", self->dir);
+	in = fopen(name, "r");
+	out = open_memstream(&text, &len);
+	while (in && out && fgets(line, sizeof(line), in)) {
+		for (i = 0; i < ARRAY_SIZE(events); i++) {
+			s = strstr(line, events[i]);
+			if (s && s[strlen(events[i])] == ':') {
+				fputs(s, out);
+				++*count;
+			}
+		}
+	}
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+	trace_file(self, "tracing_on", "1");
+	return text;
+}
+
+TEST_F_TIMEOUT(readahead, cannot_tell, TIMEOUT)
+{
+	int n_plain, n_d, line = 1, more;
+	char *plain, *d, *a, *b;
+
+	plain = traced(self, &variant->p, 0, &n_plain);
+	d = traced(self, &variant->p, RWF_DONTCACHE, &n_d);
+	ASSERT_STREQ("", self->f.err);
+	TH_LOG("events %d (plain %d)", n_d, n_plain);
+	ASSERT_LT(0, n_plain);
+	if (variant->unordered) {
+		more = n_plain / 10 + 4;
+		EXPECT_LE(n_d, n_plain + more)
+			TH_LOG("readahead begins anew: " AGAIN);
+		return;
+	}
+	for (a = plain, b = d; *a && *a == *b; a++, b++)
+		line += *a == '\n';
+	EXPECT_EQ(*a, *b) {
+		while (a > plain && a[-1] != '\n') {
+			a--;
+			b--;
+		}
+		TH_LOG("event %d, plain: %.*s", line, (int)strcspn(a, "\n"), a);
+		TH_LOG("event %d, RWF_DONTCACHE: %.*s", line,
+		       (int)strcspn(b, "\n"), b);
+		TH_LOG("readahead can tell the flag: " AGAIN);
+	}
+	free(plain);
+	free(d);
+}
+
+/*
+ * Many streams in a memory cgroup much smaller than their files: no reclaim.
+ */
+#define MEMCG_STREAMS 8
+
+FIXTURE(memcg)
+{
+	struct file f[MEMCG_STREAMS];
+	char dir[64];
+	int guard;
+};
+
+FIXTURE_SETUP(memcg)
+{
+	static const char * const roots[] = {
+		"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
+	};
+	char name[128], buf[256];
+	const char *root = NULL;
+	bool enabled = false;
+	size_t i;
+
+	watch_main();
+	self->guard = -1;
+	for (i = 0; i < MEMCG_STREAMS; i++)
+		self->f[i].fd = -1;
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	if (at.window > KB(512))
+		SKIP(return, "windows of %zu bytes are too large for this",
+		     at.window);
+	for (i = 0; i < ARRAY_SIZE(roots) && !root; i++) {
+		snprintf(name, sizeof(name), "%s/cgroup.controllers",
+			 roots[i]);
+		if (slurp(name, buf, sizeof(buf)) && strstr(buf, "memory"))
+			root = roots[i];
+	}
+	if (!root)
+		SKIP(return, "no cgroup2 with the memory controller");
+	snprintf(name, sizeof(name), "%s/cgroup.subtree_control", root);
+	if (!slurp(name, buf, sizeof(buf)) || !strstr(buf, "memory")) {
+		if (!spit(name, "+memory"))
+			SKIP(return, "%s: %s", name, strerror(errno));
+		enabled = true;
+	}
+	snprintf(self->dir, sizeof(self->dir), "%s/dontcache_read.%d", root,
+		 getpid());
+	self->guard = guarded_dir(self->dir, name, enabled ? "-memory" : NULL);
+	if (self->guard < 0)
+		SKIP(return, "%s: %s", self->dir, strerror(errno));
+	for (i = 0; i < MEMCG_STREAMS; i++) {
+		make_file(&self->f[i], MB(4));
+		ASSERT_STREQ("", self->f[i].err);
+	}
+}
+
+FIXTURE_TEARDOWN(memcg)
+{
+	char name[128];
+	int i;
+
+	for (i = 0; i < MEMCG_STREAMS; i++)
+		if (self->f[i].fd >= 0)
+			close(self->f[i].fd);
+	if (self->guard < 0)
+		return;
+	/* Out of it, so that it can go. */
+	snprintf(name, sizeof(name), "%s/../cgroup.procs", self->dir);
+	spit(name, "0");
+	close(self->guard);
+}
+
+static bool memcg_event(const char *dir, const char *key, ull *val)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s/memory.events", dir);
+	return field(name, key, val);
+}
+
+/* Streams that take turns; returns the most pages in the cache at once. */
+static ull memcg_streams(struct file *f, int rwf)
+{
+	ull peak = 0, now;
+	int fd[MEMCG_STREAMS], i;
+	off_t pos;
+
+	for (i = 0; i < MEMCG_STREAMS; i++)
+		fd[i] = reopen(&f[i]);
+	for (pos = 0; pos < (off_t)f->size; pos += KB(16)) {
+		now = 0;
+		for (i = 0; i < MEMCG_STREAMS; i++) {
+			get_range(&f[i], fd[i], pos, pos + KB(16), KB(16),
+				  rwf);
+			now += cached(&f[i]);
+		}
+		if (now > peak)
+			peak = now;
+	}
+	for (i = 0; i < MEMCG_STREAMS; i++)
+		close(fd[i]);
+	return peak;
+}
+
+TEST_F_TIMEOUT(memcg, no_reclaim, TIMEOUT)
+{
+	const char *keys[] = { "high", "max", "oom" };
+	ull before[3], after[3], peak, bound, bytes, plain;
+	char name[128], limit[32];
+	int i;
+
+	bound = MEMCG_STREAMS * 2 * at.window;
+	snprintf(limit, sizeof(limit), "%llu", bound + MB(8));
+	snprintf(name, sizeof(name), "%s/memory.max", self->dir);
+	ASSERT_TRUE(spit(name, limit));
+	snprintf(name, sizeof(name), "%s/cgroup.procs", self->dir);
+	ASSERT_TRUE(spit(name, "0"));
+
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(memcg_event(self->dir, keys[i], &before[i]));
+	bytes = io_field("read_bytes");
+	peak = memcg_streams(self->f, RWF_DONTCACHE);
+	bytes = io_field("read_bytes") - bytes;
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(memcg_event(self->dir, keys[i], &after[i]));
+	/* The control: the limit is one that a plain reader meets. */
+	memcg_streams(self->f, 0);
+	ASSERT_TRUE(memcg_event(self->dir, "max", &plain));
+	TH_LOG("limit %s, %d files of %zu bytes: bytes %llu, peak pages %llu, events max %llu (plain %llu)",
+	       limit, MEMCG_STREAMS, self->f[0].size, bytes, peak,
+	       after[1] - before[1], plain - after[1]);
+	EXPECT_LT(after[1], plain);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(before[i], after[i])
+			TH_LOG("memory.events, line %d: " STAYS, i + 2);
+	EXPECT_LE(peak, bound / page)
+		TH_LOG(STAYS);
+	for (i = 0; i < MEMCG_STREAMS; i++)
+		EXPECT_STREQ("", self->f[i].err);
+}
+
+/*
+ * Where to test
+ */
+static bool number(const char *fmt, unsigned int ma, unsigned int mi,
+		   size_t *val)
+{
+	char name[128], buf[32];
+
+	snprintf(name, sizeof(name), fmt, ma, mi);
+	return slurp(name, buf, sizeof(buf)) && sscanf(buf, "%zu", val) == 1;
+}
+
+/*
+ * Takes the place, or says why it does not do.
+ */
+static const char *take(const char *path)
+{
+	static char why[PATH_MAX + 128];
+	struct cached c;
+	struct statfs fs;
+	struct iovec iov;
+	struct stat st;
+	struct file f;
+	int blksize;
+	size_t kb;
+	ull val;
+	char b;
+
+	if (stat(path, &st)) {
+		snprintf(why, sizeof(why), "%s: %s", path, strerror(errno));
+		return why;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode)) {
+		snprintf(why, sizeof(why),
+			 "%s: neither a directory nor a block device", path);
+		return why;
+	}
+	snprintf(at.path, sizeof(at.path), "%s", path);
+	at.bdev = S_ISBLK(st.st_mode);
+	at.unit = page;
+	open_file(&f, at.bdev ? SIZE : page);
+	if (f.err[0] || (!at.bdev && !fill(&f, 0, page, 0))) {
+		snprintf(why, sizeof(why), "%s: %s", path, f.err);
+		goto out;
+	}
+	iov = (struct iovec) { &b, 1 };
+	if (preadv2(f.fd, &iov, 1, f.base, RWF_DONTCACHE) != 1) {
+		snprintf(why, sizeof(why), "%s does not take RWF_DONTCACHE: %s",
+			 path, strerror(errno));
+		goto out;
+	}
+	if (cachestat(f.fd, 0, page, &c)) {
+		snprintf(why, sizeof(why), "no cachestat(2): %s",
+			 strerror(errno));
+		goto out;
+	}
+	if (!field("/proc/self/io", "read_bytes", &val)) {
+		snprintf(why, sizeof(why),
+			 "no /proc/self/io: CONFIG_TASK_IO_ACCOUNTING is not set");
+		goto out;
+	}
+	if (at.bdev) {
+		if (!ioctl(f.fd, BLKBSZGET, &blksize) &&
+		    blksize > (int)at.unit)
+			at.unit = blksize;
+		/* There is no telling what must be there, but past the cache. */
+		close(f.fd);
+		f.fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+		if (f.fd < 0 || pread(f.fd, want, SIZE, f.base) != SIZE) {
+			snprintf(why, sizeof(why), "%s: O_DIRECT: %s", path,
+				 strerror(errno));
+			goto out;
+		}
+	} else if (!fstatfs(f.fd, &fs) && (size_t)fs.f_bsize > at.unit &&
+		   fs.f_bsize <= (int)KB(64)) {
+		at.unit = fs.f_bsize;
+	}
+	kb = 128;
+	if (!number("/sys/class/bdi/%u:%u/read_ahead_kb", major(f.dev),
+		    minor(f.dev), &kb) &&
+	    !number("/sys/dev/block/%u:%u/queue/read_ahead_kb", major(f.dev),
+		    minor(f.dev), &kb))
+		number("/sys/dev/block/%u:%u/../queue/read_ahead_kb",
+		       major(f.dev), minor(f.dev), &kb);
+	at.window = KB(kb);
+	if (at.window < at.unit)
+		at.window = at.unit;
+	why[0] = 0;
+out:
+	if (f.fd >= 0)
+		close(f.fd);
+	return why[0] ? why : NULL;
+}
+
+static int run_quietly(char *const argv[])
+{
+	int status, null;
+	pid_t pid = fork();
+
+	if (!pid) {
+		null = open("/dev/null", O_RDWR);
+		dup2(null, 1);
+		dup2(null, 2);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/*
+ * A file system of our own: on a loop device that clears itself, over a file
+ * without name, in a mount without place.  All of it goes with us.
+ */
+static const char *take_loop(void)
+{
+	static const struct {
+		const char *fs, *mkfs, *quiet;
+		off_t size;
+	} kinds[] = {
+		{ "ext4", "mkfs.ext4", "-qF", MB(128) },
+		{ "xfs", "mkfs.xfs", "-qf", MB(320) },
+	};
+	static char why[128];
+	char dev[32], path[32];
+	const char *tmp = getenv("TMPDIR") ?: "/tmp";
+	int ctl, loop = -1, back, fs, mnt, nr;
+	struct loop_config conf = {
+		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
+	};
+	const char *bad;
+	size_t i;
+
+	if (geteuid())
+		return "a loop device takes root";
+	ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	if (ctl < 0)
+		return "no /dev/loop-control";
+	snprintf(why, sizeof(why), "neither mkfs.ext4 nor mkfs.xfs works");
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		back = open_unnamed(tmp);
+		if (back < 0 || ftruncate(back, kinds[i].size)) {
+			snprintf(why, sizeof(why), "%s: %s", tmp,
+				 strerror(errno));
+			break;
+		}
+		conf.fd = back;
+		for (nr = 0; nr < 8; nr++) {
+			snprintf(dev, sizeof(dev), "/dev/loop%d",
+				 ioctl(ctl, LOOP_CTL_GET_FREE));
+			loop = open(dev, O_RDWR | O_CLOEXEC);
+			if (loop >= 0 && !ioctl(loop, LOOP_CONFIGURE, &conf))
+				break;
+			if (loop >= 0)
+				close(loop);
+			loop = -1;
+		}
+		close(back);
+		if (loop < 0)
+			return "no free loop device";
+		if (run_quietly((char *[]){ (char *)kinds[i].mkfs,
+					    (char *)kinds[i].quiet, dev,
+					    NULL })) {
+			close(loop);
+			continue;
+		}
+		fs = syscall(__NR_fsopen, kinds[i].fs, 1);
+		mnt = -1;
+		if (fs >= 0 &&
+		    !syscall(__NR_fsconfig, fs, CFG_SET_STRING, "source", dev,
+			     0) &&
+		    !syscall(__NR_fsconfig, fs, CFG_CMD_CREATE, NULL, NULL, 0))
+			mnt = syscall(__NR_fsmount, fs, 0, 0);
+		close(fs);
+		close(loop);
+		if (mnt < 0) {
+			snprintf(why, sizeof(why), "cannot mount %s: %s",
+				 kinds[i].fs, strerror(errno));
+			continue;
+		}
+		/* The mount lives as long as this descriptor. */
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", mnt);
+		bad = take(path);
+		if (!bad) {
+			printf("# no place named: %s of our own on %s\n",
+			       kinds[i].fs, dev);
+			close(ctl);
+			return NULL;
+		}
+		snprintf(why, sizeof(why), "%.100s", bad);
+		close(mnt);
+	}
+	close(ctl);
+	return why;
+}
+
+static int skip_all(const char *why)
+{
+	printf("1..0 # SKIP %s\n", why);
+	return KSFT_SKIP;
+}
+
+/* path NULL: find one. */
+static int run_at(const char *path, int argc, char **argv)
+{
+	char why[512];
+	const char *bad;
+
+	main_pid = getpid();
+	if (path) {
+		bad = take(path);
+		if (bad)
+			return skip_all(bad);
+	} else {
+		bad = take(".");
+		if (bad) {
+			snprintf(why, sizeof(why), "%.200s", bad);
+			bad = take_loop();
+			if (bad) {
+				snprintf(why + strlen(why),
+					 sizeof(why) - strlen(why),
+					 "; %.200s", bad);
+				return skip_all(why);
+			}
+		}
+	}
+	printf("# %s: folios of at least %zu bytes, readahead of %zu\n",
+	       at.path, at.unit, at.window);
+	fflush(stdout);
+	return test_harness_run(argc, argv);
+}
+
+/* Each place is one test, and its own tests are diagnostics of that. */
+static int run_each(char **paths, int n, int argc, char **argv)
+{
+	int i, status, pipes[2], result = KSFT_SKIP;
+	char line[4096];
+	pid_t pid;
+	FILE *in;
+
+	printf("1..%d\n", n);
+	for (i = 0; i < n; i++) {
+		fflush(stdout);
+		if (pipe2(pipes, O_CLOEXEC))
+			return KSFT_FAIL;
+		pid = fork();
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGTERM);
+			dup2(pipes[1], 1);
+			dup2(pipes[1], 2);
+			close(pipes[0]);
+			close(pipes[1]);
+			exit(run_at(paths[i], argc, argv));
+		}
+		close(pipes[1]);
+		in = fdopen(pipes[0], "r");
+		while (in && fgets(line, sizeof(line), in)) {
+			printf("# %s", line);
+			fflush(stdout);
+		}
+		if (pid < 0 || !in || waitpid(pid, &status, 0) != pid)
+			return KSFT_FAIL;
+		fclose(in);
+		status = WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
+		printf("%sok %d %s%s\n", status == KSFT_PASS ||
+		       status == KSFT_SKIP ? "" : "not ", i + 1, paths[i],
+		       status == KSFT_SKIP ? " # SKIP" : "");
+		if (status == KSFT_PASS && result == KSFT_SKIP)
+			result = KSFT_PASS;
+		else if (status != KSFT_PASS && status != KSFT_SKIP)
+			result = KSFT_FAIL;
+	}
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	char *paths[64], *env, *s;
+	uint64_t x;
+	size_t i;
+	int n = 0;
+
+	page = sysconf(_SC_PAGESIZE);
+	if (posix_memalign((void **)&want, KB(64), SIZE))
+		return KSFT_FAIL;
+	/* Never zero, to tell it from a hole. */
+	for (i = 0; i < SIZE; i += sizeof(x)) {
+		x = (i + 1) * 0x9e3779b97f4a7c15ULL;
+		x ^= x >> 29;
+		x |= 0x0101010101010101ULL;
+		memcpy(want + i, &x, sizeof(x));
+	}
+
+	for (i = 1; i < (size_t)argc && strcmp(argv[i], "--"); i++)
+		;
+	if (i < (size_t)argc) {
+		for (n = 0; i + 1 + n < (size_t)argc && n < 64; n++)
+			paths[n] = argv[i + 1 + n];
+		argc = i;
+		argv[argc] = NULL;
+	}
+	env = getenv("DONTCACHE_DIRS");
+	if (!n && env)
+		for (s = strtok(strdup(env), " :\t\n"); s && n < 64;
+		     s = strtok(NULL, " :\t\n"))
+			paths[n++] = s;
+	/* The header comes first, and once. */
+	ksft_print_header();
+	setenv("KSFT_TAP_LEVEL", "1", 0);
+	if (n > 1)
+		return run_each(paths, n, argc, argv);
+	return run_at(n ? paths[0] : NULL, argc, argv);
+}
