@@ -234,7 +234,7 @@ compose_one() {
 		fi
 	fi
 	_set=
-	for _path in $_paths; do
+	for _path in $3; do
 		[ "$_path" = + ] && continue
 		add_path "$1" "$_path"
 		_set=1
