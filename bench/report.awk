@@ -42,15 +42,16 @@ FNR == 1 {
 	res[id] = $10
 	peak[id] = $11
 	if ("runs" in column) {
-		runs = $(column["runs"])
-		spread = $7 > 0 ? ($(column["mib_s_max"]) - \
-			$(column["mib_s_min"])) / $7 : 0
+		if ($(column["runs"]) > runs)
+			runs = $(column["runs"])
+		spread = $7 > 0 ? 1 - $(column["mib_s_median"]) / $7 : 0
 		spreads++
 		if (spread > worst_spread) {
 			worst_spread = spread
 			worst_place = $1 " " $2 " " $3 " " size($5) " " $6
 		}
 		sum_spread += spread
+		varied += $(column["varied"])
 	}
 	if ("bytes" in column)
 		bytes = $(column["bytes"])
@@ -82,7 +83,7 @@ function ratio_cell(above, below,    r) {
 }
 
 function how_often() {
-	return (runs > 1) ? "median of " runs " runs" : "one run"
+	return (runs > 1) ? "best of " runs " runs" : "one run"
 }
 
 function title(g,    part) {
@@ -180,6 +181,9 @@ function verdicts() {
 		" read, within 1 %")
 	verdict("res", "patched, RWF_DONTCACHE: no page left")
 	verdict("control", "plain reads: the same counters on both kernels")
+	if (varied)
+		printf "note  the counters of %d runs differ from those of" \
+			" the fastest of their kind\n", varied
 	printf "note  stock, RWF_DONTCACHE: amp up to %.2f, requests up to" \
 		" %.0f times those of plain\n", worst_amp, worst_requests
 	print ""
@@ -251,9 +255,9 @@ function times(    i, j, p, p0, d, d0, r) {
 	print "How far to trust the times:"
 	printf "  control between %.2f and %.2f\n", low, high
 	if (runs > 1)
-		printf "  spread of one figure over %d runs, (highest - lowest)" \
-			" / median: %.0f %% on\n  average, %.0f %% at most" \
-			" (%s)\n", runs, 100 * sum_spread / spreads, \
+		printf "  each figure is the best of %d runs; the median is" \
+			" %.0f %% lower on average,\n  %.0f %% at most (%s)\n", \
+			runs, 100 * sum_spread / spreads, \
 			100 * worst_spread, worst_place
 	else
 		print "  one run of each: no spread"

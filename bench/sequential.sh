@@ -12,7 +12,7 @@
 #   OUT               directory of the result
 #   KERNEL            what to put in the column kernel (default: stock)
 #   BENCH_SIZE_MIB    size of the file (default 64)
-#   BENCH_RUNS        runs of each (default 3)
+#   BENCH_RUNS        runs of each (default 3; one of what takes 2 s or more)
 #   BENCH_BUFFERS     buffer sizes (default: 1k 4k 16k 64k 128k)
 #   BENCH_MODES       default: plain dontcache fadvise direct
 #   BENCH_RA_KB       read_ahead_kb, "default" is what the disk has
@@ -76,11 +76,14 @@ printf 'kernel\tdevice\tfs\tra_kb\t%s\n' "$("$dcread" --header)" >"$tsv.part"
 # The runs of one buffer size are interleaved, so that all modes see the same
 # neighbours on the host.
 measure() {
-	run=0
+	run=0 slow=
 	while [ "$run" -lt "$runs" ]; do
 		run=$((run + 1))
 		for mode in $modes; do
 			skip "$mode" "$buffer" && continue
+			case $slow in
+			*" $mode "*) continue ;;
+			esac
 			rc=0
 			row=$("$dcread" $drop -b "$buffer" -m "$mode" \
 				"$file") || rc=$?
@@ -89,6 +92,9 @@ measure() {
 			[ "$rc" = 0 ] || exit "$rc"
 			printf '%s\t%s\t%s\t%s\t%s\n' "$kernel" "$device" \
 				"$fs" "$ra" "$row" >>"$tsv.part"
+			# Column seconds: what is slow, the noise cannot hide.
+			[ "$(echo "$row" | cut -f 11 | cut -d . -f 1)" -lt 2 ] ||
+				slow="$slow $mode "
 		done
 	done
 }
