@@ -120,6 +120,15 @@ version_of() {
 		}'
 }
 
+# seen_by_build COMMIT: a hash over what a kernel build sees of it.
+seen_by_build() {
+	{
+		bare_git ls-tree "$1" |
+			grep -Ev '	(Documentation|MAINTAINERS|tools)$'
+		bare_git ls-tree "$1:tools" | grep -v '	testing$'
+	} | sha256sum | cut -c 1-40
+}
+
 # series_file BASE: the order that holds for this base.
 series_file() {
 	if [ -f "$PATCHES/$1/series" ]; then
