@@ -230,10 +230,12 @@ static __u64 cached(struct file *f)
 /* Out of the cache, without the privilege to drop what belongs to others. */
 static bool make_cold(struct file *f)
 {
+	struct cached c;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		if (!at.bdev)
+		if (!cachestat(f->fd, 0, f->size, &c) &&
+		    (c.dirty || c.writeback) && !at.bdev)
 			fsync(f->fd);
 		posix_fadvise(f->fd, f->base, at.bdev ? (off_t)f->size : 0,
 			      POSIX_FADV_DONTNEED);
