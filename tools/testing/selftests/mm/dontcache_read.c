@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -318,11 +319,17 @@ static void open_file(struct file *f, size_t size)
 	}
 }
 
-/* With size 0: of several windows. */
+/* What a file of which tests want several windows can be. */
+static size_t usual_size(void)
+{
+	return at.window > SIZE / 4 ? MAX_SIZE : SIZE;
+}
+
+/* With size 0: the usual one. */
 static void make_file(struct file *f, size_t size)
 {
 	if (!size)
-		size = at.window > SIZE / 4 ? MAX_SIZE : SIZE;
+		size = usual_size();
 	open_file(f, size);
 	if (!f->err[0] && (at.bdev || fill(f, 0, size, 0)))
 		make_cold(f);
@@ -458,7 +465,7 @@ struct pattern {
 	int left_kb;		/* and so much more, or */
 	int left_units;		/* so many units if that is more */
 	int peak;		/* windows in the cache at any time */
-	bool each;		/* one window more of slack and left per stream */
+	bool each;		/* two windows more of left per stream */
 };
 
 static void run_seq(struct file *f, const struct pattern *p, int rwf)
@@ -469,7 +476,11 @@ static void run_seq(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
-/* Streams that take turns on one open file. */
+/*
+ * Streams that take turns on one open file.  Readahead gets two windows past a
+ * stream at most: they stop where it would run into the part of the next one,
+ * which a plain reader finds in the cache.
+ */
 static void run_interleaved(struct file *f, const struct pattern *p, int rwf)
 {
 	size_t part = (f->size - p->start) / p->n;
@@ -477,7 +488,7 @@ static void run_interleaved(struct file *f, const struct pattern *p, int rwf)
 	size_t pos;
 	int i;
 
-	for (pos = 0; pos < part; pos += p->buf)
+	for (pos = 0; pos < part - 2 * at.window - p->buf; pos += p->buf)
 		for (i = 0; i < p->n; i++)
 			get_range(f, fd, p->start + i * part + pos,
 				  p->start + i * part + pos + p->buf, p->buf,
@@ -562,10 +573,14 @@ static void run_backward(struct file *f, const struct pattern *p, int rwf)
 {
 	off_t low = p->start ? f->size - p->start : 0;
 	int fd = reopen(f);
-	off_t pos;
+	off_t pos, end;
 
-	for (pos = f->size; pos > low; pos -= p->buf)
-		get_range(f, fd, pos - p->buf, pos, p->buf, rwf);
+	for (end = f->size; end > low; end = pos) {
+		pos = end - (off_t)p->buf;
+		if (pos < low)
+			pos = low;
+		get_range(f, fd, pos, end, p->buf, rwf);
+	}
 	close(fd);
 }
 
@@ -715,10 +730,72 @@ static void run_nowait(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
-/* Many small iovecs of odd lengths. */
+/* Never waits: tries again until readahead has brought what it asks for. */
+static void run_nowait_only(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f), tries = 0;
+	off_t pos = 0;
+	ssize_t r;
+
+	while (pos < (off_t)f->size) {
+		struct iovec iov = { buffer(), p->buf };
+
+		r = get_iov(f, fd, pos, &iov, 1, rwf | RWF_NOWAIT);
+		if (r < 0 && errno == EAGAIN && tries++ < 5000) {
+			usleep(1000);
+			continue;
+		}
+		if (r <= 0) {
+			wrong(f, "RWF_NOWAIT at %llu: %s", (__u64)pos,
+			      strerror(errno));
+			break;
+		}
+		tries = 0;
+		pos += r;
+	}
+	close(fd);
+}
+
+static void on_signal(int nr)
+{
+	(void)nr;
+}
+
+/* Signals come all the time: a read may be short, and is tried again. */
+static void run_signals(struct file *f, const struct pattern *p, int rwf)
+{
+	struct itimerval often = { { 0, 500 }, { 0, 500 } }, off = {};
+	struct sigaction act = { .sa_handler = on_signal }, old;
+	int fd = reopen(f);
+	off_t pos = 0;
+	ssize_t r;
+
+	sigaction(SIGPROF, &act, &old);
+	setitimer(ITIMER_PROF, &often, NULL);
+	while (pos < (off_t)f->size) {
+		struct iovec iov = { buffer(), p->buf };
+
+		r = get_iov(f, fd, pos, &iov, 1, rwf);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0) {
+			wrong(f, "read at %llu: %s", (__u64)pos,
+			      strerror(errno));
+			break;
+		}
+		pos += r;
+	}
+	setitimer(ITIMER_PROF, &off, NULL);
+	sigaction(SIGPROF, &old, NULL);
+	close(fd);
+}
+
+/* Many small iovecs of odd lengths, or of some that end about a page's end. */
 static void run_iovecs(struct file *f, const struct pattern *p, int rwf)
 {
-	static const size_t lens[] = { 1000, 24, 3, 61, 8 };
+	const size_t odd[] = { 1000, 24, 3, 61, 8 };
+	const size_t pages[] = { page - 1, 1, page, 1, page - 1 };
+	const size_t *lens = p->start ? pages : odd;
 	struct iovec iov[64];
 	int fd = reopen(f), i;
 	off_t pos = 0;
@@ -730,7 +807,7 @@ static void run_iovecs(struct file *f, const struct pattern *p, int rwf)
 
 		for (i = 0; i < p->n && end < (off_t)f->size; i++) {
 			iov[i].iov_base = b;
-			iov[i].iov_len = lens[i % ARRAY_SIZE(lens)];
+			iov[i].iov_len = lens[i % ARRAY_SIZE(odd)];
 			if (end + iov[i].iov_len > f->size)
 				iov[i].iov_len = f->size - end;
 			b += iov[i].iov_len;
@@ -866,6 +943,30 @@ static void run_uring(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
+/* Why a pattern cannot be had here, or NULL. */
+static const char *unfit(const struct pattern *p)
+{
+	static char why[128];
+	struct ring r;
+
+	if (p->run == run_uring) {
+		if (!ring_open(&r, 1)) {
+			snprintf(why, sizeof(why), "io_uring: %s",
+				 strerror(errno));
+			return why;
+		}
+		close(r.fd);
+	}
+	if (p->run == run_interleaved &&
+	    (usual_size() - p->start) / p->n < 4 * at.window) {
+		snprintf(why, sizeof(why),
+			 "windows of %zu bytes are too large for %d streams",
+			 at.window, p->n);
+		return why;
+	}
+	return NULL;
+}
+
 /*
  * Figures
  */
@@ -894,6 +995,24 @@ static bool disk_stat(struct file *f, struct disk *d)
 	return true;
 }
 
+/*
+ * The kernel may keep hints of where streams got to, and a new file may look
+ * like one of an earlier test.  Many short reads apart crowd them out.
+ */
+static void forget_streams(struct file *f)
+{
+	int fd = reopen(f), i;
+	char c;
+
+	get_range(f, fd, 0, KB(64), KB(64), 0);
+	for (i = 0; i < 2000; i++) {
+		struct iovec iov = { &c, 1 };
+
+		preadv2(fd, &iov, 1, f->base + i * 32, RWF_DONTCACHE);
+	}
+	close(fd);
+}
+
 static void measure(struct file *f, const struct pattern *p, int rwf,
 		    struct figures *fig)
 {
@@ -902,6 +1021,8 @@ static void measure(struct file *f, const struct pattern *p, int rwf,
 	__u64 bytes;
 
 	memset(fig, 0, sizeof(*fig));
+	if (p->run == run_interleaved && rwf)
+		forget_streams(f);
 	if (!make_cold(f))
 		return;
 	f->asked = 0;
@@ -997,15 +1118,12 @@ FIXTURE_VARIANT(pattern)
 
 FIXTURE_SETUP(pattern)
 {
-	struct ring r;
+	const char *why = unfit(&variant->p);
 
 	watch_main();
 	self->f.fd = -1;
-	if (variant->p.run == run_uring) {
-		if (!ring_open(&r, 1))
-			SKIP(return, "io_uring: %s", strerror(errno));
-		close(r.fd);
-	}
+	if (why)
+		SKIP(return, "%s", why);
 	make_file(&self->f, variant->p.size);
 	ASSERT_STREQ("", self->f.err);
 }
@@ -1042,6 +1160,14 @@ FIXTURE_VARIANT_ADD(pattern, nowait_16k) {
 	.p = { run_nowait, .buf = KB(16), .amp = 100 }
 };
 
+FIXTURE_VARIANT_ADD(pattern, nowait_only_16k) {
+	.p = { run_nowait_only, .buf = KB(16), .amp = 100 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, signals_4k) {
+	.p = { run_signals, .buf = KB(4), .amp = 100 }
+};
+
 FIXTURE_VARIANT_ADD(pattern, iovecs_short) {
 	.p = { run_iovecs, .size = MB(4), .n = 3, .amp = 100, .reqs = 101 }
 };
@@ -1050,19 +1176,31 @@ FIXTURE_VARIANT_ADD(pattern, iovecs_many) {
 	.p = { run_iovecs, .n = 64, .amp = 100, .reqs = 101 }
 };
 
-/* Out of order inside a folio. */
+FIXTURE_VARIANT_ADD(pattern, iovecs_pages) {
+	.p = { run_iovecs, .start = 1, .n = 64, .amp = 100, .reqs = 101 }
+};
+
+/*
+ * Out of order inside a folio: who comes late reads again what another dropped
+ * at its end.  That depends on the scheduler, so the bounds have a margin over
+ * the worst of 15 runs in a guest, and all are below what an unfixed kernel
+ * does.  Worst were, with units of 4K and 64K, on one descriptor 107 % and
+ * 124 %, 34 and 112 pages left (unfixed 158 % and 384 % at best); on own ones
+ * 113 % and 133 %, 139 and 432 pages (unfixed 139 % and 388 %).
+ */
 FIXTURE_VARIANT_ADD(pattern, threads_16k) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 105, .left = 4 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 110, .again = true,
+	       .left = 6 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 125,
-	       .left = 4 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 120,
+	       .again = true, .left = 5, .left_units = 32 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) {
 	.p = { run_parts, .buf = KB(16), .n = 4, .amp = 105, .slack = 3,
-	       .left = 4 }
+	       .left = 6 }
 };
 
 #define URING(bytes, len)						\
@@ -1082,10 +1220,13 @@ FIXTURE_VARIANT_ADD(pattern, uring_async_16k) {
 	.p.async = true
 };
 
-/* Streams on one open file: each has its window, and may leave it. */
+/*
+ * Streams on one open file: each has its window, and leaves it.  Of that a
+ * plain reader fetches as much in vain.
+ */
 #define STREAMS(nr, len, from)						\
 	.p = { run_interleaved, .n = nr, .buf = len, .start = from,	\
-	       .amp = 102, .each = true, .reqs = 105 }
+	       .plain = 102, .each = true, .reqs = 101 }
 
 FIXTURE_VARIANT_ADD(pattern, streams2_4k) { STREAMS(2, KB(4), 0) };
 FIXTURE_VARIANT_ADD(pattern, streams2_16k) { STREAMS(2, KB(16), 0) };
@@ -1103,6 +1244,10 @@ FIXTURE_VARIANT_ADD(pattern, backward_1k) {
 
 FIXTURE_VARIANT_ADD(pattern, backward_4k) {
 	.p = { run_backward, .buf = KB(4), .plain = 110, .left = 1 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, backward_5000) {
+	.p = { run_backward, .buf = 5000, .plain = 110, .left = 1 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, tail_1k) {
@@ -1143,13 +1288,15 @@ FIXTURE_VARIANT_ADD(pattern, strided_40) {
 	.p = { run_strided, .buf = 40, .start = KB(3), .plain = 102, .left = 1 }
 };
 
-#define RANDOM(len)							\
-	.p = { run_random, .size = SIZE, .buf = len, .n = 1000, .spans = 102, \
+#define RANDOM(nr, len, bytes)						\
+	.p = { run_random, .size = bytes, .buf = len, .n = nr, .spans = 102, \
 	       .left_kb = 256, .left_units = 8 }
 
-FIXTURE_VARIANT_ADD(pattern, random_1k) { RANDOM(KB(1)) };
-FIXTURE_VARIANT_ADD(pattern, random_to_5000) { RANDOM(0) };
-FIXTURE_VARIANT_ADD(pattern, random_4k) { RANDOM(KB(4)) };
+FIXTURE_VARIANT_ADD(pattern, random_1k) { RANDOM(1000, KB(1), SIZE) };
+FIXTURE_VARIANT_ADD(pattern, random_to_5000) { RANDOM(1000, 0, SIZE) };
+FIXTURE_VARIANT_ADD(pattern, random_4k) { RANDOM(1000, KB(4), SIZE) };
+FIXTURE_VARIANT_ADD(pattern, random_1k_32m) { RANDOM(4000, KB(1), MB(32)) };
+FIXTURE_VARIANT_ADD(pattern, random_to_5000_32m) { RANDOM(4000, 0, MB(32)) };
 
 FIXTURE_VARIANT_ADD(pattern, abandon_1k) {
 	.p = { run_abandon, .buf = KB(1), .n = 16, .plain = 102,
@@ -1163,7 +1310,7 @@ FIXTURE_VARIANT_ADD(pattern, overlap_512) {
 TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
 {
 	const struct pattern *p = &variant->p;
-	int each = p->each ? p->n : 0;
+	int each = p->each ? 2 * p->n : 0;
 	struct figures plain, d;
 	__u64 max;
 
@@ -1173,7 +1320,7 @@ TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
 	EXPECT_EQ(plain.asked, d.asked);
 
 	if (p->amp) {
-		max = d.asked * p->amp / 100 + (p->slack + each) * at.window;
+		max = d.asked * p->amp / 100 + p->slack * at.window;
 		if (p->again)
 			max += self->f.size / at.window * at.unit;
 		/* Whole units: the first may begin before, the last end after. */
@@ -1189,12 +1336,12 @@ TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
 			TH_LOG("more than the units each read touches: " AGAIN);
 	}
 	if (p->plain) {
-		max = plain.bytes * p->plain / 100;
+		max = plain.bytes * p->plain / 100 + at.unit;
 		EXPECT_LE(d.bytes, max)
 			TH_LOG("more than a plain reader: " AGAIN);
 	}
 	if (p->reqs && plain.quiet && d.quiet) {
-		max = plain.reqs * p->reqs / 100 + p->n;
+		max = plain.reqs * p->reqs / 100;
 		EXPECT_LE(d.reqs, max)
 			TH_LOG(RESTARTS);
 	} else if (p->reqs) {
@@ -1625,6 +1772,206 @@ TEST_F_TIMEOUT(file, follow_tail, TIMEOUT)
 	close(fd);
 }
 
+/* D reads from the start to the middle of a folio, and tells where that is. */
+static off_t read_halfway(struct file *f, int fd, off_t pos)
+{
+	get_range(f, fd, 0, pos, KB(16), RWF_DONTCACHE);
+	get(f, fd, pos, 100, RWF_DONTCACHE);
+	return pos + 100;
+}
+
+/* The file ends nearer than the folio did: then that is where it goes. */
+TEST_F_TIMEOUT(file, truncated_halfway, TIMEOUT)
+{
+	struct file *f = &self->f;
+	off_t pos, ends[2];
+	int fd, i;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	ends[0] = MB(1) + at.unit;
+	ends[1] = MB(1) + 300;
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ftruncate(f->fd, 0));
+		ASSERT_TRUE(fill(f, 0, f->size, 0));
+		ASSERT_TRUE(make_cold(f));
+		fd = reopen(f);
+		pos = read_halfway(f, fd, MB(1));
+		EXPECT_EQ(1ULL, cached_in(f, MB(1), page))
+			TH_LOG(AGAIN);
+		ASSERT_EQ(0, ftruncate(f->fd, ends[i]));
+		get_range(f, fd, pos, ends[i], 100, RWF_DONTCACHE);
+		TH_LOG("size %llu: pages left %llu", (__u64)ends[i],
+		       cached(f));
+		/* Truncation may have used, and so claimed, its last folio. */
+		EXPECT_LE(cached(f), 2 * at.unit / page)
+			TH_LOG(STAYS);
+		close(fd);
+	}
+	EXPECT_STREQ("", f->err);
+}
+
+/* The file goes on where it ended: so does the reader. */
+TEST_F_TIMEOUT(file, extended_halfway, TIMEOUT)
+{
+	off_t size = MB(1) + 300, pos;
+	struct file *f = &self->f;
+	int fd;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	ASSERT_EQ(0, ftruncate(f->fd, size));
+	ASSERT_TRUE(make_cold(f));
+	fd = reopen(f);
+	pos = read_halfway(f, fd, MB(1));
+	ASSERT_EQ(0, ftruncate(f->fd, MB(2)));
+	f->right = right_or_zero;
+	get_range(f, fd, pos, size, KB(4), RWF_DONTCACHE);
+	EXPECT_EQ(1ULL, cached_in(f, MB(1), page))
+		TH_LOG("it went where the file ended once: " AGAIN);
+	get_range(f, fd, size, MB(2), KB(4), RWF_DONTCACHE);
+	TH_LOG("pages left %llu", cached(f));
+	/* Extending it may have claimed the folio in which it ended. */
+	EXPECT_LE(cached(f), at.unit / page)
+		TH_LOG(STAYS);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/* The folio goes under the reader, and what comes next with it. */
+TEST_F_TIMEOUT(file, punched_halfway, TIMEOUT)
+{
+	struct file *f = &self->f;
+	__u64 bytes;
+	off_t pos;
+	int fd;
+
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	fd = reopen(f);
+	bytes = io_field("read_bytes");
+	pos = read_halfway(f, fd, MB(1));
+	if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, MB(1),
+		      2 * at.unit))
+		SKIP(return, "no holes here: %s", strerror(errno));
+	f->right = right_or_zero;
+	get_range(f, fd, pos, MB(1) + 2 * at.unit, KB(4), RWF_DONTCACHE);
+	f->right = NULL;
+	get_range(f, fd, MB(1) + 2 * at.unit, f->size, KB(4), RWF_DONTCACHE);
+	bytes = io_field("read_bytes") - bytes;
+	TH_LOG("bytes %llu, pages left %llu", bytes, cached(f));
+	/* What punching cuts in two it may have claimed. */
+	EXPECT_LE(cached(f), at.window / page)
+		TH_LOG(STAYS);
+	EXPECT_LE(bytes, f->size)
+		TH_LOG(AGAIN);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/* Nothing is copied: nothing goes. */
+TEST_F_TIMEOUT(file, empty_read_halfway, TIMEOUT)
+{
+	struct file *f = &self->f;
+	struct iovec iov = { buffer(), 0 };
+	off_t pos, at_pos[3];
+	__u64 before;
+	int fd, i;
+
+	fd = reopen(f);
+	pos = read_halfway(f, fd, MB(1));
+	before = cached(f);
+	EXPECT_EQ(1ULL, cached_in(f, MB(1), page))
+		TH_LOG(AGAIN);
+	at_pos[0] = pos;
+	at_pos[1] = 0;
+	at_pos[2] = f->size - 1;
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, get_iov(f, fd, at_pos[i], &iov, 1,
+				     RWF_DONTCACHE));
+		EXPECT_EQ(before, cached(f));
+	}
+	get_range(f, fd, pos, f->size, KB(4), RWF_DONTCACHE);
+	EXPECT_EQ(0ULL, cached(f))
+		TH_LOG(STAYS);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
+/* Killed in the middle: what stays has the bound of every reader. */
+TEST_F_TIMEOUT(file, reader_killed, TIMEOUT)
+{
+	struct file *f = &self->f;
+	int fd, status, i, pipes[2];
+	__u64 left, bytes;
+	char c = 0;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
+	for (i = 0; i < 8; i++) {
+		ASSERT_TRUE(make_cold(f));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			fd = reopen(f);
+			get_range(f, fd, 0, i * KB(200), KB(1), RWF_DONTCACHE);
+			if (write(pipes[1], &c, 1) != 1)
+				_exit(1);
+			get_range(f, fd, i * KB(200), f->size, KB(1),
+				  RWF_DONTCACHE);
+			pause();
+		}
+		ASSERT_EQ(1, read(pipes[0], &c, 1));
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		left = cached(f);
+		fd = reopen(f);
+		bytes = io_field("read_bytes");
+		get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
+		bytes = io_field("read_bytes") - bytes;
+		TH_LOG("pages left %llu, then bytes %llu, left %llu", left,
+		       bytes, cached(f));
+		EXPECT_LE(left, (2 * at.window + at.unit) / page)
+			TH_LOG(STAYS);
+		EXPECT_LE(bytes, f->size)
+			TH_LOG(AGAIN);
+		EXPECT_EQ(0ULL, cached(f))
+			TH_LOG(STAYS);
+		close(fd);
+	}
+	EXPECT_STREQ("", f->err);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* All of it is a plain reader's, who came by: nothing goes any more. */
+TEST_F_TIMEOUT(file, plain_reader_keeps, TIMEOUT)
+{
+	struct file *f = &self->f;
+	__u64 before, after, bytes;
+	int fd, other;
+	off_t pos;
+
+	fd = reopen(f);
+	pos = read_halfway(f, fd, MB(1));
+	other = reopen(f);
+	get_range(f, other, 0, f->size, KB(16), 0);
+	close(other);
+	before = cached(f);
+	bytes = io_field("read_bytes");
+	get_range(f, fd, pos, f->size, KB(4), RWF_DONTCACHE);
+	get_range(f, fd, 0, f->size, KB(16), RWF_DONTCACHE);
+	bytes = io_field("read_bytes") - bytes;
+	after = cached(f);
+	TH_LOG("pages before %llu, left %llu, bytes %llu", before, after,
+	       bytes);
+	EXPECT_EQ(f->size / page, before);
+	EXPECT_EQ(before, after);
+	EXPECT_EQ(0ULL, bytes);
+	EXPECT_STREQ("", f->err);
+	close(fd);
+}
+
 /* Flags of the physical page behind a mapped one; 0 without privilege. */
 static __u64 page_flags(void *addr)
 {
@@ -1892,6 +2239,7 @@ static bool trace_file(const char *dir, const char *name, const char *text)
 
 FIXTURE_SETUP(readahead)
 {
+	const char *why = unfit(&variant->p);
 	char filter[64], name[128];
 	struct stat st;
 	size_t i, n = 0;
@@ -1905,6 +2253,8 @@ FIXTURE_SETUP(readahead)
 	if (self->guard < 0)
 		SKIP(return, "/sys/kernel/tracing/instances: %s",
 		     strerror(errno));
+	if (why)
+		SKIP(return, "%s", why);
 	make_file(&self->f, variant->p.size);
 	ASSERT_STREQ("", self->f.err);
 	ASSERT_EQ(0, fstat(self->f.fd, &st));
@@ -1939,15 +2289,17 @@ static char *traced(struct file *f, const char *dir, const struct pattern *p,
 		    int rwf, int *count)
 {
 	char name[PATH_MAX], line[512], *text = NULL;
-	struct figures fig;
 	size_t len = 0, i;
 	FILE *in, *out;
 	char *s;
 
 	*count = 0;
+	if (p->run == run_interleaved && rwf)
+		forget_streams(f);
 	make_cold(f);
 	trace_file(dir, "trace", "");
-	measure(f, p, rwf, &fig);
+	f->every = 0;
+	p->run(f, p, rwf);
 	trace_file(dir, "tracing_on", "0");
 	snprintf(name, sizeof(name), "%s/trace", dir);
 	in = fopen(name, "r");
@@ -2003,6 +2355,145 @@ TEST_F_TIMEOUT(readahead, cannot_tell, TIMEOUT)
 }
 
 /*
+ * Folios that move in memory keep their flag.  To see whether they moved, a
+ * plain reader of another file, whose pages lie between theirs, has it mapped.
+ */
+FIXTURE(migration)
+{
+	struct file f, control, holes;
+};
+
+FIXTURE_SETUP(migration)
+{
+	watch_main();
+	self->f.fd = -1;
+	self->control.fd = -1;
+	self->holes.fd = -1;
+	if (at.bdev)
+		SKIP(return, "a block device is only read");
+	if (access("/proc/sys/vm/compact_memory", W_OK))
+		SKIP(return, "/proc/sys/vm/compact_memory: %s",
+		     strerror(errno));
+	make_file(&self->f, MB(16));
+	ASSERT_STREQ("", self->f.err);
+	make_file(&self->control, MB(16));
+	ASSERT_STREQ("", self->control.err);
+	make_file(&self->holes, MAX_SIZE);
+	ASSERT_STREQ("", self->holes.err);
+}
+
+FIXTURE_TEARDOWN(migration)
+{
+	if (self->f.fd >= 0)
+		close(self->f.fd);
+	if (self->control.fd >= 0)
+		close(self->control.fd);
+	if (self->holes.fd >= 0)
+		close(self->holes.fd);
+}
+
+/* Where the page is in memory; 0 without privilege. */
+static __u64 frame(void *addr)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	__u64 entry = 0;
+
+	if (fd >= 0 && pread(fd, &entry, sizeof(entry), (uintptr_t)addr / page *
+			     sizeof(entry)) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	return entry >> 63 ? entry & ((1ULL << 55) - 1) : 0;
+}
+
+/*
+ * Has flagged folios wait for their readers, compacts memory, and lets them
+ * read on.  How many pages near them moved, of how many?
+ */
+static size_t migrate(struct file *f, struct file *control, struct file *holes,
+		      __u64 *before, size_t *of)
+{
+	size_t step = KB(64) + at.unit, n = f->size / step / 2, pos, i;
+	size_t len = n * KB(64), moved = 0;
+	int fd[512], other = reopen(control), round, j;
+	unsigned char *m;
+	__u64 *frames;
+
+	for (i = 0; i < n; i++) {
+		fd[i] = reopen(f);
+		for (j = 0; j < 4; j++)
+			get(f, fd[i], i * 2 * step + j * KB(4), KB(4),
+			    RWF_DONTCACHE);
+		get_range(control, other, i * KB(64), (i + 1) * KB(64), KB(64),
+			  0);
+	}
+	close(other);
+	*before = cached(f);
+
+	frames = calloc(len / page, sizeof(*frames));
+	m = mmap(NULL, len, PROT_READ, MAP_SHARED | MAP_POPULATE, control->fd,
+		 0);
+	if (!frames || m == MAP_FAILED)
+		abort();
+	*of = 0;
+	for (pos = 0; pos < len; pos += page) {
+		frames[pos / page] = frame(m + pos);
+		*of += !!frames[pos / page];
+	}
+	/*
+	 * Where to: compaction fills blocks of memory that have holes, higher
+	 * than what it moves.  Large folios are not kept per CPU when freed.
+	 */
+	for (round = 0; round < 8 && moved <= *of / 4; round++) {
+		get_range(holes, holes->fd, 0, holes->size, KB(64), 0);
+		for (pos = 0; pos < holes->size; pos += KB(512))
+			posix_fadvise(holes->fd, pos + round % 2 * KB(256),
+				      KB(256), POSIX_FADV_DONTNEED);
+		if (!spit("/proc/sys/vm/compact_memory", "1"))
+			wrong(f, "compact_memory: %s", strerror(errno));
+		moved = 0;
+		for (pos = 0; pos < len; pos += page)
+			moved += frames[pos / page] != frame(m + pos);
+	}
+	munmap(m, len);
+	free(frames);
+
+	/* Each to its end, and one more that passes over all. */
+	for (i = 0; i < n; i++) {
+		get_range(f, fd[i], i * 2 * step + KB(16), (i + 1) * 2 * step,
+			  KB(4), RWF_DONTCACHE);
+		close(fd[i]);
+	}
+	other = reopen(f);
+	get_range(f, other, 0, f->size, KB(64), RWF_DONTCACHE);
+	close(other);
+	return moved;
+}
+
+TEST_F_TIMEOUT(migration, keeps_the_flag, TIMEOUT)
+{
+	struct file *f = &self->f;
+	size_t moved = 0, of = 0;
+	__u64 before, left;
+	int i;
+
+	/* It depends on what memory they get. */
+	for (i = 0; i < 5 && moved <= of / 16; i++) {
+		ASSERT_TRUE(make_cold(f));
+		ASSERT_TRUE(make_cold(&self->control));
+		moved = migrate(f, &self->control, &self->holes, &before, &of);
+		left = cached(f);
+		ASSERT_STREQ("", f->err);
+		ASSERT_STREQ("", self->control.err);
+		TH_LOG("pages cached %llu; of %zu others %zu moved; left %llu",
+		       before, of, moved, left);
+		EXPECT_LE(left, before / 100)
+			TH_LOG("folios that moved lost the flag: " STAYS);
+	}
+	if (moved <= of / 16)
+		SKIP(return, "compaction moved too little near them");
+}
+
+/*
  * Many streams in a memory cgroup much smaller than their files: no reclaim.
  */
 #define MEMCG_STREAMS 8
@@ -2013,6 +2504,14 @@ FIXTURE(memcg)
 	char dir[64];
 	int guard;
 };
+
+FIXTURE_VARIANT(memcg)
+{
+	const char *limit, *key;
+};
+
+FIXTURE_VARIANT_ADD(memcg, max) { "memory.max", "max" };
+FIXTURE_VARIANT_ADD(memcg, high) { "memory.high", "high" };
 
 FIXTURE_SETUP(memcg)
 {
@@ -2109,13 +2608,13 @@ static __u64 memcg_streams(struct file *f, int rwf)
 TEST_F_TIMEOUT(memcg, no_reclaim, TIMEOUT)
 {
 	static const char * const keys[] = { "high", "max", "oom" };
-	__u64 before[3], after[3], peak, bound, bytes, plain;
+	__u64 before[3], after[3], peak, bound, bytes, hit, plain;
 	char name[128], limit[32];
 	int i;
 
 	bound = MEMCG_STREAMS * 2 * at.window;
 	snprintf(limit, sizeof(limit), "%llu", bound + MB(8));
-	snprintf(name, sizeof(name), "%s/memory.max", self->dir);
+	snprintf(name, sizeof(name), "%s/%s", self->dir, variant->limit);
 	ASSERT_TRUE(spit(name, limit));
 	snprintf(name, sizeof(name), "%s/cgroup.procs", self->dir);
 	ASSERT_TRUE(spit(name, "0"));
@@ -2127,13 +2626,13 @@ TEST_F_TIMEOUT(memcg, no_reclaim, TIMEOUT)
 	bytes = io_field("read_bytes") - bytes;
 	for (i = 0; i < 3; i++)
 		ASSERT_TRUE(memcg_event(self->dir, keys[i], &after[i]));
+	ASSERT_TRUE(memcg_event(self->dir, variant->key, &hit));
 	/* The control: the limit is one that a plain reader meets. */
 	memcg_streams(self->f, 0);
-	ASSERT_TRUE(memcg_event(self->dir, "max", &plain));
-	TH_LOG("limit %s: bytes %llu, peak pages %llu, events max %llu (plain %llu)",
-	       limit, bytes, peak,
-	       after[1] - before[1], plain - after[1]);
-	EXPECT_LT(after[1], plain);
+	ASSERT_TRUE(memcg_event(self->dir, variant->key, &plain));
+	TH_LOG("%s %s: bytes %llu, peak pages %llu, then events of a plain reader %llu",
+	       variant->limit, limit, bytes, peak, plain - hit);
+	EXPECT_LT(hit, plain);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(before[i], after[i])
 			TH_LOG("memory.events, line %d: " STAYS, i + 2);
