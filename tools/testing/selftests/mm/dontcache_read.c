@@ -1246,8 +1246,9 @@ FIXTURE_VARIANT_ADD(pattern, backward_4k) {
 	.p = { run_backward, .buf = KB(4), .plain = 110, .left = 1 }
 };
 
+/* What two reads share goes with the one, and is read again for the other. */
 FIXTURE_VARIANT_ADD(pattern, backward_5000) {
-	.p = { run_backward, .buf = 5000, .plain = 110, .left = 1 }
+	.p = { run_backward, .buf = 5000, .plain = 200, .left = 1 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, tail_1k) {
@@ -1341,7 +1342,7 @@ TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
 			TH_LOG("more than a plain reader: " AGAIN);
 	}
 	if (p->reqs && plain.quiet && d.quiet) {
-		max = plain.reqs * p->reqs / 100;
+		max = (plain.reqs * p->reqs + 99) / 100;
 		EXPECT_LE(d.reqs, max)
 			TH_LOG(RESTARTS);
 	} else if (p->reqs) {
@@ -1698,7 +1699,8 @@ TEST_F_TIMEOUT(file, dirty_is_not_lost, TIMEOUT)
 	get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
 	left = cached(f);
 	TH_LOG("pages left %llu of %zu", left, f->size / page);
-	EXPECT_LE(left, f->size / page / 100)
+	/* And one that was written back just then. */
+	EXPECT_LE(left, f->size / page / 100 + KB(64) / page)
 		TH_LOG(STAYS);
 	ASSERT_TRUE(make_cold(f));
 	get_range(f, fd, 0, f->size, KB(64), 0);
@@ -1804,7 +1806,7 @@ TEST_F_TIMEOUT(file, truncated_halfway, TIMEOUT)
 		TH_LOG("size %llu: pages left %llu", (__u64)ends[i],
 		       cached(f));
 		/* Truncation may have used, and so claimed, its last folio. */
-		EXPECT_LE(cached(f), 2 * at.unit / page)
+		EXPECT_LE(cached(f), at.window / page)
 			TH_LOG(STAYS);
 		close(fd);
 	}
@@ -2294,7 +2296,7 @@ static char *traced(struct file *f, const char *dir, const struct pattern *p,
 	char *s;
 
 	*count = 0;
-	if (p->run == run_interleaved && rwf)
+	if (rwf)
 		forget_streams(f);
 	make_cold(f);
 	trace_file(dir, "trace", "");
