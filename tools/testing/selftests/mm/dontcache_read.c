@@ -1183,19 +1183,20 @@ FIXTURE_VARIANT_ADD(pattern, iovecs_pages) {
 /*
  * Out of order inside a folio: who comes late reads again what another dropped
  * at its end.  That depends on the scheduler, so the bounds have a margin over
- * the worst of 15 runs in a guest, and all are below what an unfixed kernel
- * does.  Worst were, with units of 4K and 64K, on one descriptor 107 % and
- * 124 %, 34 and 112 pages left (unfixed 158 % and 384 % at best); on own ones
- * 113 % and 133 %, 139 and 432 pages (unfixed 139 % and 388 %).
+ * the worst of about fifty runs in a guest, and are below the least that an
+ * unfixed kernel reads.  Worst were, with units of 4K and 64K, on one
+ * descriptor 115 % and 124 %, 224 and 272 pages left (unfixed 158 % and 384 %
+ * at best); on own ones 113 % and 133 %, 139 and 432 pages (unfixed 135 % and
+ * 388 %).
  */
 FIXTURE_VARIANT_ADD(pattern, threads_16k) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 110, .again = true,
-	       .left = 6 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 125, .again = true,
+	       .left = 10, .left_units = 32 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 120,
-	       .again = true, .left = 5, .left_units = 32 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 125,
+	       .again = true, .left = 8, .left_units = 32 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) {
@@ -1488,17 +1489,23 @@ static bool mapped(void *addr)
 /* Touches a neighbour, so that our page is mapped along with it. */
 static bool touch_fault_around(struct file *f, off_t pos)
 {
-	unsigned char *m = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, f->fd,
-				f->base + pos);
+	size_t around = KB(64);
+	unsigned char *area, *m;
 	bool ok;
 
-	if (m == MAP_FAILED) {
+	/* What is mapped along lies in one aligned block of addresses. */
+	area = mmap(NULL, 2 * around + 2 * page, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m = area + around - (uintptr_t)area % around;
+	if (area == MAP_FAILED ||
+	    mmap(m, 2 * page, PROT_READ, MAP_SHARED | MAP_FIXED, f->fd,
+		 f->base + pos) == MAP_FAILED) {
 		wrong(f, "mmap: %s", strerror(errno));
 		return true;
 	}
 	took(f, m + page, pos + page, page);
 	ok = mapped(m);
-	munmap(m, 2 * page);
+	munmap(area, 2 * around + 2 * page);
 	return ok;
 }
 
@@ -1551,7 +1558,8 @@ TEST_F_TIMEOUT(claim, stays, TIMEOUT)
 		if (cached_in(f, pos, page) && variant->touch(f, pos))
 			ahead = pos;
 	ASSERT_NE(0, ahead)
-		TH_LOG("nothing read ahead, or nothing mapped along");
+		TH_LOG("of %llu pages cached, none read ahead or mapped along: %s",
+		       cached(f), f->err);
 
 	bytes = io_field("read_bytes");
 	get_range(f, fd, part + 100, f->size, KB(16), RWF_DONTCACHE);
@@ -1699,8 +1707,8 @@ TEST_F_TIMEOUT(file, dirty_is_not_lost, TIMEOUT)
 	get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
 	left = cached(f);
 	TH_LOG("pages left %llu of %zu", left, f->size / page);
-	/* And one that was written back just then. */
-	EXPECT_LE(left, f->size / page / 100 + KB(64) / page)
+	/* And two that were written back just then. */
+	EXPECT_LE(left, f->size / page / 100 + 2 * KB(64) / page)
 		TH_LOG(STAYS);
 	ASSERT_TRUE(make_cold(f));
 	get_range(f, fd, 0, f->size, KB(64), 0);
