@@ -10,11 +10,12 @@ V ?= 0
 export V KERNEL
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test check bisect-check tree refresh series kernel guest \
+.PHONY: help bench publish test check bisect-check tree refresh series kernel guest \
 	clean distclean
 
 help:
 	@echo 'make bench          build both kernels, benchmark stock against patched'
+	@echo 'make publish        keep that run in results/, its table in README.md'
 	@echo 'make test           test the patched kernel; stock must fail; test the harness'
 	@echo 'make check          all checks that need no guest'
 	@echo 'make bisect-check   build every commit of the series on its own'
@@ -33,6 +34,9 @@ help:
 
 bench:
 	@bench/run $(BASE) $(SCENARIOS)
+
+publish:
+	@bench/publish $(BASE)
 
 test:
 	@tests/run $(BASE)
