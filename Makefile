@@ -10,12 +10,14 @@ V ?= 0
 export V KERNEL
 
 .DEFAULT_GOAL := help
-.PHONY: help bench publish test check bisect-check tree refresh series kernel guest \
-	clean distclean
+.PHONY: help bench bench-full report publish test check bisect-check tree refresh \
+	series kernel guest clean distclean
 
 help:
 	@echo 'make bench          build both kernels, benchmark stock against patched'
-	@echo 'make publish        keep that run in results/, its table in README.md'
+	@echo 'make bench-full     all scenarios, all that they measure (it takes long)'
+	@echo 'make report         a page with pictures of the newest results: out/report'
+	@echo 'make publish        keep the newest results in results/, their tables in README.md'
 	@echo 'make test           test the patched kernel; stock must fail; test the harness'
 	@echo 'make check          all checks that need no guest'
 	@echo 'make bisect-check   build every commit of the series on its own'
@@ -34,6 +36,12 @@ help:
 
 bench:
 	@bench/run $(BASE) $(SCENARIOS)
+
+bench-full:
+	@bench/run $(BASE) --full $(SCENARIOS)
+
+report:
+	@bench/report-page $(BASE)
 
 publish:
 	@bench/publish $(BASE)

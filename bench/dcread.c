@@ -34,36 +34,10 @@
  * mode is not supported on this file.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
-/* Not in the headers of older distributions. */
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE	0x00000080
-#endif
-#ifndef __NR_cachestat
-#define __NR_cachestat	451
-#endif
-
-#define KIB		1024UL
-#define MIB		(1024 * KIB)
-
-/* fadvise mode: the least distance between two calls. */
-#define FADVISE_STEP	(128 * KIB)
+#define PROGRAM "dcread"
+#include "common.h"
 
 /*
  * Distance between two looks at the page cache.  Not a power of two, so that
@@ -71,22 +45,9 @@
  */
 #define SAMPLE_STEP	(1021 * KIB)
 
-enum { EX_FAILED = 1, EX_WRONG_USAGE = 2, EX_UNSUPPORTED = 3 };
-
-enum mode { PLAIN, DONTCACHE, FADVISE, DIRECT, NR_MODES };
-
-static const char * const mode_name[NR_MODES] = {
-	"plain", "dontcache", "fadvise", "direct",
-};
-
 static const char header[] =
 	"buffer\tmode\tmib_s\tamp\trequests\tres_pages\tpeak_pages\t"
 	"bytes\tdevice_bytes\tcalls\tseconds\tuser_ms\tsys_ms";
-
-struct disk_count {
-	unsigned long long requests;
-	unsigned long long bytes;
-};
 
 struct stopwatch {
 	double wall;
@@ -94,131 +55,13 @@ struct stopwatch {
 	double sys;
 };
 
-static __attribute__((noreturn, format(printf, 2, 3)))
-void die(int code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("dcread: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(code);
-}
-
-static size_t parse_size(const char *text)
-{
-	char *end;
-	unsigned long long size;
-
-	errno = 0;
-	size = strtoull(text, &end, 0);
-	switch (*end) {
-	case 'g':
-	case 'G':
-		size *= 1024;
-		/* fallthrough */
-	case 'm':
-	case 'M':
-		size *= 1024;
-		/* fallthrough */
-	case 'k':
-	case 'K':
-		size *= 1024;
-		end++;
-	}
-	if (errno || end == text || *end || !size || size % 8)
-		die(EX_WRONG_USAGE, "%s: not a size, or no multiple of 8",
-		    text);
-	return size;
-}
-
-/* The word of the file at offset; neighbours and pages all differ. */
-static uint64_t word_at(uint64_t offset)
-{
-	return (offset / 8 + 1) * 0x9e3779b97f4a7c15ULL;
-}
-
-static void fill(uint64_t *buf, size_t bytes, uint64_t offset)
-{
-	const uint64_t step = word_at(8) - word_at(0);
-	uint64_t word = word_at(offset);
-
-	for (size_t i = 0; i < bytes / 8; i++, word += step)
-		buf[i] = word;
-}
-
-static void check(const uint64_t *buf, size_t bytes, uint64_t offset)
-{
-	const uint64_t step = word_at(8) - word_at(0);
-	uint64_t word = word_at(offset);
-
-	for (size_t i = 0; i < bytes / 8; i++, word += step) {
-		if (buf[i] != word)
-			die(EX_FAILED, "WRONG DATA at offset %llu: %016llx, should be %016llx",
-			    (unsigned long long)(offset + i * 8),
-			    (unsigned long long)buf[i],
-			    (unsigned long long)word);
-	}
-}
-
-static void *memory(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (p == MAP_FAILED)
-		die(EX_FAILED, "cannot map %zu MiB: %s", bytes / MIB,
-		    strerror(errno));
-	return p;
-}
-
-static unsigned long cached_pages(int fd)
-{
-	/* A length of 0 is the whole file. */
-	uint64_t range[2] = { 0, 0 };
-	struct {
-		uint64_t cache, dirty, writeback, evicted, recently_evicted;
-	} stat;
-
-	if (syscall(__NR_cachestat, fd, range, &stat, 0))
-		die(EX_FAILED, "cachestat: %s (it needs Linux 6.5)",
-		    strerror(errno));
-	return stat.cache;
-}
-
-/* What the disk (or partition) that holds the file has read until now. */
-static struct disk_count disk_count(dev_t dev)
-{
-	struct disk_count count;
-	unsigned long long merges, sectors;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/stat", major(dev),
-		 minor(dev));
-	f = fopen(path, "r");
-	if (!f)
-		die(EX_FAILED, "%s: %s (the file is on no single disk)", path,
-		    strerror(errno));
-	if (fscanf(f, "%llu %llu %llu", &count.requests, &merges,
-		   &sectors) != 3)
-		die(EX_FAILED, "%s: cannot read it", path);
-	fclose(f);
-	count.bytes = sectors * 512;
-	return count;
-}
-
 /* Add the time until now to *watch, or, with sign -1, take it off. */
 static void punch(struct stopwatch *watch, int sign)
 {
-	struct timespec now;
 	struct rusage usage;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	getrusage(RUSAGE_SELF, &usage);
-	watch->wall += sign * (now.tv_sec + now.tv_nsec / 1e9);
+	watch->wall += sign * now();
 	watch->user += sign * (usage.ru_utime.tv_sec +
 			       usage.ru_utime.tv_usec / 1e6);
 	watch->sys += sign * (usage.ru_stime.tv_sec +
@@ -238,45 +81,14 @@ static void stop(struct stopwatch *watch)
 static void drop_caches(int fd, const char *path, int only_file)
 {
 	unsigned long left;
-	int drop;
 
-	if (!only_file) {
-		drop = open("/proc/sys/vm/drop_caches", O_WRONLY);
-		if (drop < 0 || write(drop, "3", 1) != 1)
-			die(EX_FAILED, "drop_caches: %s (be root, or use -c)",
-			    strerror(errno));
-		close(drop);
-	}
+	if (!only_file)
+		drop_all_caches();
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	left = cached_pages(fd);
 	if (left)
 		die(EX_FAILED, "%s: %lu pages stay in the cache, somebody else uses it",
 		    path, left);
-}
-
-static void create(const char *path, size_t size)
-{
-	size_t chunk = size < MIB ? size : MIB;
-	uint64_t *buf = memory(chunk);
-	uint64_t offset;
-	int fd;
-
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-	if (fd < 0)
-		die(EX_FAILED, "%s: %s", path, strerror(errno));
-	for (offset = 0; offset < size; offset += chunk) {
-		if (chunk > size - offset)
-			chunk = size - offset;
-		fill(buf, chunk, offset);
-		errno = ENOSPC;
-		if (pwrite(fd, buf, chunk, offset) != (ssize_t)chunk)
-			die(EX_FAILED, "%s: cannot write: %s", path,
-			    strerror(errno));
-	}
-	if (fsync(fd))
-		die(EX_FAILED, "%s: fsync: %s", path, strerror(errno));
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	close(fd);
 }
 
 static void read_file(const char *path, enum mode mode, size_t buffer,
@@ -354,12 +166,12 @@ static void read_file(const char *path, enum mode mode, size_t buffer,
 	after = disk_count(st.st_dev);
 	check((uint64_t *)data, offset - begin, begin);
 
-	after.bytes -= before.bytes;
+	disk_since(&after, &before);
 	printf("%zu\t%s\t%.1f\t%.2f\t%llu\t%lu\t%lu\t%llu\t%llu\t%lu\t%.6f\t%.1f\t%.1f\n",
 	       buffer, mode_name[mode], offset / watch.wall / MIB,
-	       (double)after.bytes / offset, after.requests - before.requests,
-	       pages, peak, (unsigned long long)offset, after.bytes, calls,
-	       watch.wall, watch.user * 1e3, watch.sys * 1e3);
+	       (double)after.read_bytes / offset, after.reads,
+	       pages, peak, (unsigned long long)offset, after.read_bytes,
+	       calls, watch.wall, watch.user * 1e3, watch.sys * 1e3);
 }
 
 int main(int argc, char **argv)
@@ -385,12 +197,7 @@ int main(int argc, char **argv)
 			buffer = parse_size(optarg);
 			break;
 		case 'm':
-			for (mode = 0; mode < NR_MODES; mode++)
-				if (!strcmp(optarg, mode_name[mode]))
-					break;
-			if (mode == NR_MODES)
-				die(EX_WRONG_USAGE, "%s: no such mode",
-				    optarg);
+			mode = parse_mode(optarg);
 			break;
 		case 's':
 			slice = parse_size(optarg);

@@ -21,6 +21,7 @@
 #                     only the file's, for a machine that is used by others
 #
 # For bench/run (one guest for each disk):
+# guest-set: quick
 # guest-split: nvme-ext4 nvme-xfs hdd-ext4 hdd-xfs
 # guest-files: dcread
 
@@ -71,6 +72,7 @@ skip() {
 n=0
 total=$(($(echo "$ras" | wc -w) * $(echo "$buffers" | wc -w) * $#))
 tsv=$OUT/sequential.tsv
+printf 'runs\t%s\n' "$runs, of what takes 2 s or more one" >"$OUT/meta"
 printf 'kernel\tdevice\tfs\tra_kb\t%s\n' "$("$dcread" --header)" >"$tsv.part"
 
 # The runs of one buffer size are interleaved, so that all modes see the same
