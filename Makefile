@@ -10,12 +10,13 @@ V ?= 0
 export V KERNEL
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-full report publish test check bisect-check tree refresh \
-	series kernel guest clean distclean
+.PHONY: help bench bench-full bench-virtual report publish test check bisect-check \
+	tree refresh series kernel guest clean distclean
 
 help:
 	@echo 'make bench          build both kernels, benchmark stock against patched'
 	@echo 'make bench-full     all scenarios, all that they measure (it takes long)'
+	@echo 'make bench-virtual  the cost of reads in virtual time, against results/ (PUBLISH=1)'
 	@echo 'make report         a page with pictures of the newest results: out/report'
 	@echo 'make publish        keep the newest results in results/, their tables in README.md'
 	@echo 'make test           test the patched kernel; stock must fail; test the harness'
@@ -39,6 +40,9 @@ bench:
 
 bench-full:
 	@bench/run $(BASE) --full $(SCENARIOS)
+
+bench-virtual:
+	@bench/virtual $(BASE)
 
 report:
 	@bench/report-page $(BASE)
