@@ -31,6 +31,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <signal.h>
@@ -203,18 +204,21 @@ static int create(long mib, const char *path)
 
 static int clone_disk(const char *from, const char *to)
 {
-	int in = open(from, O_RDONLY), out = open(to, O_WRONLY);
+	int in = open(from, O_RDONLY | O_DIRECT), out = open(to, O_WRONLY);
 	long off = 0;
 	ssize_t n;
 
 	if (in < 0 || out < 0)
 		die(EX_FAILED, "%s, %s: %s", from, to, strerror(errno));
-	for (; (n = pread(in, buf, 64 * KIB, off)) > 0; off += n) {
-		if (!buf[0] && !memcmp(buf, buf + 1, n - 1))
-			continue;
-		if (pwrite(out, buf, n, off) != n)
-			die(EX_FAILED, "%s: %s", to, strerror(errno));
-		posix_fadvise(in, 0, 0, POSIX_FADV_DONTNEED);
+	for (; (n = pread(in, buf, MIB, off)) > 0; off += n) {
+		for (long i = 0; i < n; i += 64 * KIB) {
+			long len = n - i < 64 * KIB ? n - i : 64 * KIB;
+
+			if (!buf[i] && !memcmp(buf + i, buf + i + 1, len - 1))
+				continue;
+			if (pwrite(out, buf + i, len, off + i) != len)
+				die(EX_FAILED, "%s: %s", to, strerror(errno));
+		}
 	}
 	if (n < 0 || fsync(out))
 		die(EX_FAILED, "%s, %s: %s", from, to, strerror(errno));
@@ -244,14 +248,20 @@ static void set_bad(const char *attribute, char sign, long physical, long len)
 	write_file(attribute, text);
 }
 
+static const char *window_path;
+
 /*
  * Read all of the file in pieces of @chunk, go around what cannot be read, and
- * mark it in @failed, a byte for each page.
+ * mark it in @failed, a byte for each page.  Each time a file newly opened, as
+ * readahead depends on what was read before.
  */
-static void scan(int fd, int flags, long chunk, unsigned char *failed,
+static void scan(int flags, long chunk, int advice, unsigned char *failed,
 		 const char *what)
 {
+	int fd = open_file(window_path, O_RDONLY);
 	long pos = 0, next;
+
+	posix_fadvise(fd, 0, 0, advice);
 
 	memset(failed, 0, file_size / PAGE);
 	while (pos < file_size) {
@@ -278,6 +288,7 @@ static void scan(int fd, int flags, long chunk, unsigned char *failed,
 		next = (pos & -PAGE) + PAGE;
 		pos = next;
 	}
+	close(fd);
 }
 
 static void one_window(const char *attribute, int fd, long bad, long len,
@@ -290,15 +301,14 @@ static void one_window(const char *attribute, int fd, long bad, long len,
 	snprintf(what, sizeof(what), "bad %ld-%ld, pieces of %ld, %s", bad,
 		 bad + len, chunk, advice == POSIX_FADV_RANDOM ?
 		 "no readahead" : "readahead");
-	posix_fadvise(fd, 0, 0, advice);
 	set_bad(attribute, '+', where, len);
 	make_cold(fd);
-	scan(fd, 0, chunk, plain, what);
+	scan(0, chunk, advice, plain, what);
 	make_cold(fd);
 	if (cached(fd))
 		die(EX_FAILED, "%s: %ld pages stay when the file is to go",
 		    what, cached(fd));
-	scan(fd, RWF_DONTCACHE, chunk, dontcache, what);
+	scan(RWF_DONTCACHE, chunk, advice, dontcache, what);
 
 	for (long i = 0; i < file_size / PAGE; i++) {
 		if (plain[i] != dontcache[i])
@@ -327,7 +337,7 @@ static void one_window(const char *attribute, int fd, long bad, long len,
 	/* What failed can be read once the disk can, and goes then. */
 	set_bad(attribute, '-', where, len);
 	for (int i = 0; i < 2; i++) {
-		scan(fd, RWF_DONTCACHE, chunk, dontcache, what);
+		scan(RWF_DONTCACHE, chunk, advice, dontcache, what);
 		if (memcmp(dontcache, none, sizeof(none)))
 			die(EX_FAILED, "%s: EIO from a good disk", what);
 	}
@@ -338,7 +348,7 @@ static void one_window(const char *attribute, int fd, long bad, long len,
 static int window(const char *attribute, const char *path)
 {
 	static const long chunks[] = { 4 * KIB, 16 * KIB, 64 * KIB, 128 * KIB };
-	int fd = open_file(path, O_RDONLY);
+	int fd = open_file(window_path = path, O_RDONLY);
 	struct statfs fs;
 	long bad[] = {
 		0, 44 * KIB, 128 * KIB, file_size / 2 + 12 * KIB,
@@ -622,6 +632,18 @@ static int gone(const char *path)
 	return 0;
 }
 
+/* The slab allocator keeps some, and so does KASAN. */
+static void shrink_slabs(void)
+{
+	glob_t g;
+
+	if (glob("/sys/kernel/slab/*/shrink", 0, NULL, &g))
+		return;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		write_file(g.gl_pathv[i], "1");
+	globfree(&g);
+}
+
 static long mem_free(void)
 {
 	char line[128];
@@ -629,10 +651,12 @@ static long mem_free(void)
 	FILE *f;
 
 	sync();
+	shrink_slabs();
 	for (int i = 0; i < 3; i++) {
 		write_file("/proc/sys/vm/drop_caches", "3");
 		usleep(100000);
 	}
+	shrink_slabs();
 	f = fopen("/proc/meminfo", "r");
 	while (f && fgets(line, sizeof(line), f))
 		sscanf(line, "MemFree: %ld", &kib);

@@ -2,7 +2,7 @@
 /*
  * stress - threads and processes at one file, with a model of its bytes.
  *
- *	stress [-s SEED] [-o OPS] [-t WORKERS] [-m MIB] [-b] [-x] FILE
+ *	stress [-s SEED] [-o OPS] [-t WORKERS] [-m MIB] [-b] [-e] [-x] [-w] FILE
  *	stress -H FILE
  *
  *	-s SEED		of all random choices (default: the time)
@@ -11,7 +11,10 @@
  *			(default 6)
  *	-m MIB		largest size of the file (default 8)
  *	-b		FILE is a block device: its first MIB MiB, size fixed
- *	-x		print how many operations of each kind there were
+ *	-e		ENOMEM is no error: memory is short, try again
+ *	-x		print how many operations of each kind there were, and their
+ *		seconds
+ *	-w		change bytes behind the back of the model: must be found
  *	-H		print the sum of FILE, as is printed at the end of a run
  *
  * Each worker owns a region of the file, whose edges are on no boundary of
@@ -149,6 +152,7 @@ struct shown {
 	_Atomic unsigned long done;
 	_Atomic unsigned long checked;	/* bytes compared */
 	unsigned long count[NR_OPS];
+	double seconds[NR_OPS];
 	struct entry log[LOG_SIZE];
 };
 
@@ -159,6 +163,7 @@ static struct shared {
 	/* The size of the file is between these. */
 	_Atomic long size_low, size_high;
 	_Atomic int failed;
+	_Atomic unsigned long lacked;	/* ENOMEM */
 	struct shown shown[MAX_WORKERS];
 	unsigned char model[];
 } *shared;
@@ -188,7 +193,7 @@ static unsigned long nr_ops = 20000;
 static uint64_t seed;
 static long max_size = 8 * MIB;
 static long block;
-static bool is_bdev, no_uring;
+static bool is_bdev, no_uring, wreck, may_lack;
 static int nr_nodes;
 static int shared_fd;
 static const char *path;
@@ -196,6 +201,14 @@ static int weights;
 
 static __thread sigjmp_buf bus_env;
 static __thread volatile bool bus_expected;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
 
 static uint64_t mix(uint64_t x)
 {
@@ -252,6 +265,16 @@ static void kill_children(void)
 	_exit(1);							\
 } while (0)
 
+/* Is it only that there is no memory at the moment? */
+static bool lack(int error)
+{
+	if (!may_lack || error != ENOMEM)
+		return false;
+	atomic_fetch_add(&shared->lacked, 1);
+	usleep(1000);
+	return true;
+}
+
 static __attribute__((noreturn)) void die(const char *what)
 {
 	fprintf(stderr, "stress: %s: %s: %s\n", path, what, strerror(errno));
@@ -289,7 +312,7 @@ static void fill(struct worker *w, unsigned char *p, long off, long len)
 static long pick_len(struct worker *w)
 {
 	unsigned long r = below(w, 100);
-	int bits = below(w, r < 70 ? 14 : r < 93 ? 17 : 20);
+	int bits = below(w, r < 80 ? 13 : r < 96 ? 17 : 20);
 
 	return (1L << bits) + below(w, 1L << bits);
 }
@@ -415,7 +438,8 @@ static void look_check(struct worker *w, struct look *l,
 			fail(w, "the region changed under its owner");
 		return;
 	}
-	if (n > high || (n < low && !may_be_short))
+	/* What memory was lacking for may be the rest of a read. */
+	if (n > high || (n < low && !may_be_short && (!may_lack || !n)))
 		fail(w, "%ld bytes at %ld, not %ld to %ld", n, l->r.off, low,
 		     high);
 	if (differs)
@@ -468,6 +492,8 @@ static void do_read(struct worker *w, int fd, struct range r, int flags,
 	n = preadv2(fd, iov, n_iov, r.off, flags);
 	if (n < 0 && errno == EAGAIN && (flags & RWF_NOWAIT))
 		w->now->ret = -errno;
+	else if (n < 0 && lack(errno))
+		w->now->ret = -ENOMEM;
 	else if (n < 0)
 		fail(w, "%s at %ld", strerror(errno), r.off);
 	else
@@ -579,13 +605,14 @@ static void do_uring(struct worker *w)
 			continue;
 		}
 		cqe = &ring->cqes[head & *ring->cq_mask];
-		if (cqe->res < 0)
+		if (cqe->res < 0 && !lack(-cqe->res))
 			fail(w, "%s at %ld", strerror(-cqe->res),
 			     l[cqe->user_data].r.off);
 		/* io_uring may give less than was asked for */
-		look_check(w, &l[cqe->user_data],
-			   w->buf + cqe->user_data * chunk, cqe->res, true,
-			   false);
+		if (cqe->res >= 0)
+			look_check(w, &l[cqe->user_data],
+				   w->buf + cqe->user_data * chunk, cqe->res,
+				   true, false);
 		__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
 		n--;
 	}
@@ -602,7 +629,7 @@ static void do_splice(struct worker *w)
 		r.len = 64 * KIB;
 	look_begin(&l, r);
 	n = splice(w->fd, &off, w->pipe[1], NULL, r.len, SPLICE_F_NONBLOCK);
-	if (n < 0 && errno == EAGAIN)
+	if (n < 0 && (errno == EAGAIN || lack(errno)))
 		return;
 	if (n < 0)
 		fail(w, "%s at %ld", strerror(errno), r.off);
@@ -698,7 +725,7 @@ static void do_map_read(struct worker *w)
 	bus_expected = false;
 	if (!bus)
 		look_check(w, &l, w->buf, r.len, false, false);
-	else if (look_end(&l))
+	else if (look_end(&l) && !may_lack)
 		fail(w, "SIGBUS at %ld, size %ld", r.off, l.low);
 }
 
@@ -756,8 +783,10 @@ static void do_write(struct worker *w, int flags)
 	pthread_rwlock_rdlock(&shared->direct);
 	own_begin(w);
 	raise_to(&shared->size_high, r.off + r.len);
-	n = pwritev2(w->fd, iov, n_iov, r.off, flags);
-	w->now->ret = n;
+	do {
+		n = pwritev2(w->fd, iov, n_iov, r.off, flags);
+		w->now->ret = n;
+	} while (may_lack && n != r.len && (n > 0 || lack(errno)));
 	if (n != r.len)
 		fail(w, "%zd of %ld bytes: %s", n, r.len, strerror(errno));
 	memcpy(shared->model + r.off, w->buf, r.len);
@@ -784,7 +813,7 @@ static void do_splice_write(struct worker *w)
 	raise_to(&shared->size_high, r.off + r.len);
 	while (off < r.off + r.len) {
 		n = splice(w->pipe[0], NULL, w->fd, &off, r.off + r.len - off, 0);
-		if (n <= 0)
+		if (n <= 0 && !(n < 0 && lack(errno)))
 			fail(w, "%zd at %ld: %s", n, (long)off, strerror(errno));
 	}
 	memcpy(shared->model + r.off, w->buf, r.len);
@@ -807,6 +836,8 @@ static void do_direct_read(struct worker *w)
 		r.len = MAX_LEN;
 	look_begin(&l, r);
 	n = pread(w->direct_fd, w->buf, r.len, r.off);
+	if (n < 0 && lack(errno))
+		return;
 	if (n < 0)
 		fail(w, "%s at %ld", strerror(errno), r.off);
 	look_check(w, &l, w->buf, n, false, false);
@@ -829,8 +860,10 @@ static void do_direct_write(struct worker *w)
 	/* Not over the end: that is a buffered writer's. */
 	r.len = clip(r, atomic_load(&shared->size_low)) & -SECTOR;
 	if (r.len) {
-		n = pwrite(w->direct_fd, w->buf, r.len, r.off);
-		w->now->ret = n;
+		do {
+			n = pwrite(w->direct_fd, w->buf, r.len, r.off);
+			w->now->ret = n;
+		} while (n < 0 && lack(errno));
 		if (n != r.len)
 			fail(w, "%zd of %ld bytes: %s", n, r.len,
 			     strerror(errno));
@@ -839,6 +872,16 @@ static void do_direct_write(struct worker *w)
 	own_end(w);
 	pthread_rwlock_unlock(&shared->direct);
 	shape_unlock();
+}
+
+static int change(int fd, int mode, long off, long len)
+{
+	int ret;
+
+	do {
+		ret = fallocate(fd, mode, off, len);
+	} while (ret && lack(errno));
+	return ret;
 }
 
 /* Own bytes become zero: a hole, or not. */
@@ -858,7 +901,7 @@ static void do_zero(struct worker *w, int mode)
 	if (is_bdev)
 		pthread_rwlock_wrlock(&shared->direct);
 	own_begin(w);
-	if (fallocate(w->fd, mode | FALLOC_FL_KEEP_SIZE, r.off, r.len) == 0)
+	if (change(w->fd, mode | FALLOC_FL_KEEP_SIZE, r.off, r.len) == 0)
 		memset(shared->model + r.off, 0, r.len);
 	else if (errno != EOPNOTSUPP)
 		fail(w, "%s at %ld", strerror(errno), r.off);
@@ -878,7 +921,7 @@ static void do_allocate(struct worker *w)
 	shape_read_lock();
 	if (!keep)
 		raise_to(&shared->size_high, r.off + r.len);
-	if (fallocate(w->fd, keep ? FALLOC_FL_KEEP_SIZE : 0, r.off, r.len))
+	if (change(w->fd, keep ? FALLOC_FL_KEEP_SIZE : 0, r.off, r.len))
 		fail(w, "%s at %ld", strerror(errno), r.off);
 	if (!keep)
 		raise_to(&shared->size_low, r.off + r.len);
@@ -910,6 +953,7 @@ static void shape_between(long a, long b)
 static void do_truncate(struct worker *w)
 {
 	long size, to;
+	int ret;
 
 	/* Mostly near the end, or the file would be small all the time. */
 	if (below(w, 4))
@@ -919,7 +963,10 @@ static void do_truncate(struct worker *w)
 	w->now->off = to;
 	size = shape_begin();
 	shape_between(size, to);
-	if (ftruncate(w->fd, to))
+	do {
+		ret = ftruncate(w->fd, to);
+	} while (ret && lack(errno));
+	if (ret)
 		fail(w, "%s at %ld", strerror(errno), to);
 	if (to < size)
 		memset(shared->model + to, 0, size - to);
@@ -937,7 +984,7 @@ static void do_collapse(struct worker *w)
 	size = shape_begin();
 	if (off + len < size) {
 		shape_between(size - len, size);
-		if (fallocate(w->fd, FALLOC_FL_COLLAPSE_RANGE, off, len))
+		if (change(w->fd, FALLOC_FL_COLLAPSE_RANGE, off, len))
 			fail(w, "%s at %ld", strerror(errno), off);
 		memmove(shared->model + off, shared->model + off + len,
 			size - off - len);
@@ -958,7 +1005,7 @@ static void do_insert(struct worker *w)
 	size = shape_begin();
 	if (off < size && size + len <= max_size) {
 		shape_between(size, size + len);
-		if (fallocate(w->fd, FALLOC_FL_INSERT_RANGE, off, len))
+		if (change(w->fd, FALLOC_FL_INSERT_RANGE, off, len))
 			fail(w, "%s at %ld", strerror(errno), off);
 		memmove(shared->model + off + len, shared->model + off,
 			size - off);
@@ -986,7 +1033,7 @@ static void do_fsync(struct worker *w)
 				      SYNC_FILE_RANGE_WRITE |
 				      SYNC_FILE_RANGE_WAIT_AFTER);
 	}
-	if (ret)
+	if (ret && !lack(errno))
 		fail(w, "%s", strerror(errno));
 }
 
@@ -1073,6 +1120,7 @@ static void one(struct worker *w)
 {
 	unsigned long done = atomic_load(&w->me->done);
 	long r;
+	double began = now();
 	enum op op;
 
 	do {
@@ -1184,6 +1232,7 @@ static void one(struct worker *w)
 	case NR_OPS:
 		break;
 	}
+	w->me->seconds[op] += now() - began;
 	atomic_store(&w->me->done, done + 1);
 }
 
@@ -1294,9 +1343,11 @@ static void check_all(long size)
 			};
 			ssize_t n = preadv2(fd, &iov, 1, pos, way[i].flags);
 
+			if (n < 0 && lack(errno))
+				continue;
 			if (n <= 0)
 				die(way[i].name);
-			if (n < want)
+			if (n < want && !may_lack)
 				die("short read");
 			pos += n;
 		}
@@ -1328,14 +1379,6 @@ static int print_sum(void)
 	       (unsigned long long)sum_of(buf, st.st_size),
 	       (long long)st.st_size);
 	return 0;
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
 /* The edges of the regions: at random, but none is very small. */
@@ -1374,9 +1417,10 @@ static void prepare(void)
 	block = vfs.f_bsize;
 	fill(&w, shared->model, 0, max_size);
 	for (long pos = 0; pos < max_size; pos += 64 * KIB)
-		if (pwrite(shared_fd, shared->model + pos, 64 * KIB, pos) !=
-		    64 * KIB)
-			die("write");
+		while (pwrite(shared_fd, shared->model + pos, 64 * KIB, pos) !=
+		       64 * KIB)
+			if (!lack(errno))
+				die("write");
 	if (fsync(shared_fd))
 		die("fsync");
 	atomic_store(&shared->size_low, max_size);
@@ -1405,6 +1449,25 @@ static unsigned long all_done(void)
 	for (int i = 0; i < nr_workers; i++)
 		sum += atomic_load(&shared->shown[i].done);
 	return sum;
+}
+
+/* The control: somebody else changes a byte. */
+static void wreck_byte(void)
+{
+	long size = atomic_load(&shared->size_low);
+	static uint64_t rng;
+	unsigned char byte;
+	long off;
+
+	if (!size)
+		return;
+	rng = mix(rng + seed);
+	off = rng % size;
+	if (pread(shared_fd, &byte, 1, off) != 1)
+		return;
+	byte ^= 0x55;
+	if (pwrite(shared_fd, &byte, 1, off) != 1)
+		die("write");
 }
 
 /* Wait for the workers, tell how far they are, see who hangs or died. */
@@ -1453,6 +1516,8 @@ static void watch(double began)
 			fflush(stdout);
 			told = t;
 		}
+		if (wreck)
+			wreck_byte();
 		usleep(20000);
 	}
 }
@@ -1462,13 +1527,14 @@ int main(int argc, char **argv)
 	struct sigaction sa = { .sa_sigaction = on_bus,
 				.sa_flags = SA_SIGINFO | SA_NODEFER };
 	unsigned long checked = 0, total[NR_OPS] = { 0 };
+	double spent[NR_OPS] = { 0 };
 	bool only_sum = false, counts = false;
 	double began, seconds;
 	long size;
 	int opt;
 
 	seed = time(NULL);
-	while ((opt = getopt(argc, argv, "s:o:t:m:bxH")) != -1) {
+	while ((opt = getopt(argc, argv, "s:o:t:m:bexwH")) != -1) {
 		switch (opt) {
 		case 's':
 			seed = strtoull(optarg, NULL, 0);
@@ -1485,8 +1551,14 @@ int main(int argc, char **argv)
 		case 'b':
 			is_bdev = true;
 			break;
+		case 'e':
+			may_lack = true;
+			break;
 		case 'x':
 			counts = true;
+			break;
+		case 'w':
+			wreck = true;
 			break;
 		case 'H':
 			only_sum = true;
@@ -1497,7 +1569,7 @@ int main(int argc, char **argv)
 	}
 	if (optind != argc - 1 || nr_workers < 2 || nr_workers > MAX_WORKERS ||
 	    max_size < 2 * MIB || !nr_ops) {
-		fprintf(stderr, "usage: stress [-s SEED] [-o OPS] [-t WORKERS] [-m MIB] [-b] [-x] FILE\n"
+		fprintf(stderr, "usage: stress [-s SEED] [-o OPS] [-t WORKERS] [-m MIB] [-b] [-e] [-x] [-w] FILE\n"
 				"       stress -H FILE\n");
 		return 2;
 	}
@@ -1558,16 +1630,23 @@ int main(int argc, char **argv)
 	for (int i = 0; i < nr_workers; i++) {
 		checked += atomic_load(&shared->shown[i].checked);
 		for (int k = 0; k < NR_OPS; k++)
+			{
 			total[k] += shared->shown[i].count[k];
+			spent[k] += shared->shown[i].seconds[k];
+		}
 	}
 	if (counts) {
 		printf("counts");
 		for (int k = 0; k < NR_OPS; k++)
-			printf(" %s %lu", ops[k].name, total[k]);
+			printf(" %s %lu %.1f", ops[k].name, total[k],
+			       spent[k]);
 		printf("\n");
 	}
 	printf("sum %016llx size %ld\n",
 	       (unsigned long long)sum_of(shared->model, size), size);
+	if (may_lack)
+		printf("lacked memory %lu times\n",
+		       atomic_load(&shared->lacked));
 	printf("done %lu operations, %.1f seconds, %.1f MiB compared\n", nr_ops,
 	       seconds, checked / 1048576.0);
 	return 0;
