@@ -87,8 +87,9 @@ for file in $own; do
 done
 "$here/dcread" --create "${size}m" "$one"
 
-tsv=$OUT/readers.tsv
-samples=$OUT/readers.seconds.tsv
+name=${BENCH_NAME:-readers}
+tsv=$OUT/$name.tsv
+samples=$OUT/$name.seconds.tsv
 printf 'kernel\tfs\tlayout\t%s\n' "$("$here/readers" --header)" >"$tsv.part"
 printf 'kernel\tfs\tlayout\trun\t%s\n' "$("$here/readers" --sample-header)" \
 	>"$samples.part"

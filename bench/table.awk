@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The short table of a scenario, in Markdown, for the report and the README.
+#
+# usage: awk -v what=cgroup|workingset|readers|writes|locks
+#            [-v short=1] -f bench/table.awk SCENARIO.tsv
+#
+# Of several runs of a case the fastest counts.  Speeds are ratios to plain
+# reads (or writes) of the same kernel.  A dash: not measured.  With short=1 only
+# the lines that the README shows.
+
+BEGIN {
+	FS = "\t"
+}
+
+FNR == 1 {
+	for (i = 1; i <= NF; i++)
+		column[$i] = i
+	next
+}
+
+function col(name) {
+	if (!(name in column)) {
+		print "table.awk: no column " name " in " FILENAME \
+			>"/dev/stderr"
+		missing = 1
+		exit 1
+	}
+	return $(column[name])
+}
+
+# A row of the table, and a case in it: what is compared there.
+{
+	if (what == "cgroup") {
+		row = col("device") " " col("fs") FS col("buffer")
+		id = col("cgroup") FS col("mode")
+	} else if (what == "workingset") {
+		row = col("op") FS col("buffer") FS col("mode")
+		id = ""
+	} else if (what == "readers") {
+		row = col("layout") FS col("buffer") FS col("threads")
+		id = col("mode")
+	} else if (what == "writes") {
+		row = col("device") " " col("fs") FS col("how") FS col("piece")
+		id = col("mode")
+	} else if (what == "locks") {
+		# Times are of no interest, each case was run once.
+		row = col("layout") FS col("buffer") FS col("class")
+		if (col("threads") > most)
+			most = col("threads")
+		id = col("mode") FS col("threads")
+	}
+	if (!(row in seen)) {
+		seen[row] = 1
+		order[++rows] = row
+	}
+	id = row SUBSEP col("kernel") FS id
+	if (what != "locks" && id in line && speed[id] >= col("mib_s"))
+		next
+	line[id] = $0
+	speed[id] = what == "locks" ? 0 : col("mib_s")
+}
+
+function size(bytes) {
+	if (bytes >= 1048576 && bytes % 1048576 == 0)
+		return bytes / 1048576 "m"
+	return bytes % 1024 ? bytes : bytes / 1024 "k"
+}
+
+# value CASE COLUMN: of this row; empty if there is none
+function value(case, name,    part) {
+	if (!((row SUBSEP case) in line))
+		return ""
+	split(line[row SUBSEP case], part, FS)
+	return part[column[name]]
+}
+
+function cell(case, name, format, unit,    v) {
+	v = value(case, name)
+	return v == "" ? "-" : sprintf(format, v / unit)
+}
+
+function ratio(above, below, name,    a, b) {
+	a = value(above, name)
+	b = value(below, name)
+	return a == "" || b == "" || b + 0 == 0 ? "-" : sprintf("%.2f", a / b)
+}
+
+function head(text,    n, i, names) {
+	print "| " text " |"
+	n = split(text, names, " [|] ")
+	for (i = 1; i <= n; i++)
+		printf "|---"
+	print "|"
+}
+
+function cgroup(    i, part) {
+	head("disk | buffer | speed outside, stock | patched |" \
+		" speed in the cgroup, stock | patched |" \
+		" pages scanned, plain | patched |" \
+		" memory.events high, plain | patched |" \
+		" peak cache, plain | stock | patched")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |" \
+			" %s | %s | %s |\n", part[1], size(part[2]), \
+			ratio("stock" FS "none" FS "dontcache", \
+				"stock" FS "none" FS "plain", "mib_s"), \
+			ratio("patched" FS "none" FS "dontcache", \
+				"patched" FS "none" FS "plain", "mib_s"), \
+			ratio("stock" FS "limits" FS "dontcache", \
+				"stock" FS "limits" FS "plain", "mib_s"), \
+			ratio("patched" FS "limits" FS "dontcache", \
+				"patched" FS "limits" FS "plain", "mib_s"), \
+			cell("patched" FS "limits" FS "plain", "pgscan", \
+				"%d", 1), \
+			cell("patched" FS "limits" FS "dontcache", "pgscan", \
+				"%d", 1), \
+			cell("patched" FS "limits" FS "plain", "ev_high", \
+				"%d", 1), \
+			cell("patched" FS "limits" FS "dontcache", "ev_high", \
+				"%d", 1), \
+			cell("patched" FS "limits" FS "plain", "peak_pages", \
+				"%.1f", 256), \
+			cell("stock" FS "limits" FS "dontcache", \
+				"peak_pages", "%.1f", 256), \
+			cell("patched" FS "limits" FS "dontcache", \
+				"peak_pages", "%.1f", 256)
+	}
+	print ""
+	print "Speed of reads with RWF_DONTCACHE, plain reads on the same" \
+		" kernel and in the same place"
+	print "being 1.00.  Pages scanned by reclaim, events and peak (MiB of" \
+		" the file in the page cache)"
+	print "are those in the cgroup."
+}
+
+function workingset(    i, part, plain) {
+	head("stream | buffer | how | rescan / cached scan, stock | patched |" \
+		" major faults, stock | patched | MiB from disk, stock |" \
+		" patched | pages scanned, stock | patched |" \
+		" stream speed, stock | patched")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		if (short && part[2] != 65536)
+			continue
+		printf "| %s | %s | %s |", part[1], size(part[2]), part[3]
+		rescan("stock")
+		rescan("patched")
+		printf " %s | %s | %s | %s | %s | %s |", \
+			cell("stock" FS, "rescan_majflt", "%d", 1), \
+			cell("patched" FS, "rescan_majflt", "%d", 1), \
+			cell("stock" FS, "rescan_device_bytes", "%.1f", \
+				1048576), \
+			cell("patched" FS, "rescan_device_bytes", "%.1f", \
+				1048576), \
+			cell("stock" FS, "pgscan", "%d", 1), \
+			cell("patched" FS, "pgscan", "%d", 1)
+		beside("stock", part)
+		beside("patched", part)
+		print ""
+	}
+	print ""
+	print "A working set was mapped and scanned until it was cached; a" \
+		" file was streamed; then the scan"
+	print "was repeated.  Stream speed: plain reads or copies on the same" \
+		" kernel being 1.00, with fsync(2)."
+	print "dontcache reads with RWF_DONTCACHE, dontcache-rw writes with" \
+		" it, too."
+}
+
+function rescan(kernel,    a, b) {
+	a = value(kernel FS, "rescan_ms")
+	b = value(kernel FS, "warm_ms")
+	printf " %s |", a == "" || b + 0 == 0 ? "-" : sprintf("%.1f", a / b)
+}
+
+# The speed of this row's case beside that of plain.
+function beside(kernel, part,    a, b) {
+	a = row SUBSEP kernel FS
+	b = part[1] FS part[2] FS "plain" SUBSEP kernel FS
+	printf " %s |", (a in line && b in line && speed[b] > 0) ? \
+		sprintf("%.2f", speed[a] / speed[b]) : "-"
+}
+
+function readers(    i, part) {
+	head("files | buffer | threads | speed, stock | patched | O_DIRECT |" \
+		" CPU per byte, stock | patched | O_DIRECT |" \
+		" pages scanned, plain | patched | of these kswapd, plain |" \
+		" slowest sample %, plain | patched | peak cache, plain |" \
+		" patched")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		if (short && part[3] != 1 && part[3] != 8 && part[3] != 32)
+			continue
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |", \
+			part[1], size(part[2]), part[3], \
+			ratio("stock" FS "dontcache", "stock" FS "plain", \
+				"mib_s"), \
+			ratio("patched" FS "dontcache", "patched" FS "plain", \
+				"mib_s"), \
+			ratio("patched" FS "direct", "patched" FS "plain", \
+				"mib_s"), \
+			cpu("stock", "dontcache"), cpu("patched", "dontcache"), \
+			cpu("patched", "direct")
+		printf " %s | %s | %s | %s | %s | %s | %s |\n", \
+			scanned("plain"), scanned("dontcache"), \
+			cell("patched" FS "plain", "pgscan_kswapd", "%d", 1), \
+			cell("patched" FS "plain", "low_pct", "%d", 1), \
+			cell("patched" FS "dontcache", "low_pct", "%d", 1), \
+			cell("patched" FS "plain", "peak_cached_kib", "%.1f", \
+				1024), \
+			cell("patched" FS "dontcache", "peak_cached_kib", \
+				"%.1f", 1024)
+	}
+	print ""
+	print "Speed, and processor time per byte (of the readers and of" \
+		" kswapd), of reads with RWF_DONTCACHE"
+	print "and O_DIRECT, plain reads on the same kernel being 1.00." \
+		"  Files: each thread its own, or parts"
+	print "of one.  Slowest sample: in percent of the median one.  Peak" \
+		" cache: MiB, of all the guest."
+}
+
+function scanned(mode,    a) {
+	a = value("patched" FS mode, "pgscan_kswapd")
+	return a == "" ? "-" : a + value("patched" FS mode, "pgscan_direct")
+}
+
+function cost(kernel, mode) {
+	return value(kernel FS mode, "cpu_ms_gib") + \
+		value(kernel FS mode, "cpu_kswapd_ms_gib")
+}
+
+function cpu(kernel, mode,    below) {
+	below = cost(kernel, "plain")
+	return value(kernel FS mode, "mib_s") == "" || !below ? "-" : \
+		sprintf("%.2f", cost(kernel, mode) / below)
+}
+
+function writes(    i, part) {
+	head("disk | how | piece | written, plain | stock | patched |" \
+		" read, plain | stock | patched |" \
+		" write requests, plain | stock | patched |" \
+		" speed, stock | patched")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		if (short && part[3] > 4096)
+			continue
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |" \
+			" %s | %s | %s | %s |\n", part[1], part[2], \
+			size(part[3]), \
+			cell("patched" FS "plain", "write_amp", "%.2f", 1), \
+			cell("stock" FS "dontcache", "write_amp", "%.2f", 1), \
+			cell("patched" FS "dontcache", "write_amp", "%.2f", \
+				1), \
+			cell("patched" FS "plain", "read_amp", "%.2f", 1), \
+			cell("stock" FS "dontcache", "read_amp", "%.2f", 1), \
+			cell("patched" FS "dontcache", "read_amp", "%.2f", 1), \
+			cell("patched" FS "plain", "write_requests", "%d", 1), \
+			cell("stock" FS "dontcache", "write_requests", "%d", \
+				1), \
+			cell("patched" FS "dontcache", "write_requests", \
+				"%d", 1), \
+			ratio("stock" FS "dontcache", "stock" FS "plain", \
+				"mib_s"), \
+			ratio("patched" FS "dontcache", "patched" FS "plain", \
+				"mib_s")
+	}
+	print ""
+	print "Writes in pieces with RWF_DONTCACHE, and their fsync(2):" \
+		" written, read: bytes of the device /"
+	print "bytes of the file.  The patches change reads alone."
+}
+
+# The kinds of lock that are taken most, of all that one of the modes takes at
+# least twice a MiB.
+function locks(    i, j, part, kernel, n, key, shown) {
+	kernel = "patched"
+	head("files | buffer | lock | plain | dontcache | O_DIRECT |" \
+		" contended, plain | dontcache")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		key = 0
+		for (j = 1; j <= 3; j++) {
+			n = value(kernel FS substr("plain    dontcachedirect", \
+				9 * j - 8, j == 3 ? 6 : j == 2 ? 9 : 5) FS \
+				most, "per_mib")
+			if (n > key)
+				key = n
+		}
+		if (key < 2 && part[3] != "all")
+			continue
+		shown[++lines] = sprintf("%s\t%s\t%012.3f\t| %s | %s | `%s` |" \
+			" %s | %s | %s | %s | %s |", part[1], 1e9 - part[2], \
+			part[3] == "all" ? 0 : key, part[1], size(part[2]), \
+			part[3], \
+			cell(kernel FS "plain" FS most, "per_mib", "%.1f", 1), \
+			cell(kernel FS "dontcache" FS most, "per_mib", \
+				"%.1f", 1), \
+			cell(kernel FS "direct" FS most, "per_mib", "%.1f", \
+				1), \
+			cell(kernel FS "plain" FS most, "contentions", "%d", \
+				1), \
+			cell(kernel FS "dontcache" FS most, "contentions", \
+				"%d", 1))
+	}
+	# own before one, large buffers first, what is taken most first.
+	for (i = 1; i <= lines; i++) {
+		for (j = i; j > 1 && before(shown[j], shown[j - 1]); j--) {
+			n = shown[j]
+			shown[j] = shown[j - 1]
+			shown[j - 1] = n
+		}
+	}
+	for (i = 1; i <= lines; i++) {
+		split(shown[i], part, FS)
+		print part[4]
+	}
+	print ""
+	printf "How often each kind of lock was taken for a MiB that %d" \
+		" threads read.\n", most
+}
+
+function before(a, b,    x, y) {
+	split(a, x, FS)
+	split(b, y, FS)
+	if (x[1] != y[1])
+		return x[1] > y[1]
+	if (x[2] != y[2])
+		return x[2] < y[2]
+	return x[3] > y[3]
+}
+
+END {
+	if (missing)
+		exit 1
+	if (!rows) {
+		print "table.awk: nothing in " FILENAME >"/dev/stderr"
+		exit 1
+	}
+	if (what == "cgroup")
+		cgroup()
+	else if (what == "workingset")
+		workingset()
+	else if (what == "readers")
+		readers()
+	else if (what == "writes")
+		writes()
+	else if (what == "locks")
+		locks()
+}
