@@ -100,31 +100,36 @@ function claim(name, true) {
 		wrong = wrong " " name
 }
 
+# What this line of a table compares: reads with and without the flag, on
+# both kernels.
+function set_ids() {
+	p0 = key("stock", "plain")
+	d0 = key("stock", "dontcache")
+	p = key("patched", "plain")
+	d = key("patched", "dontcache")
+}
+
 function close_to(a, b, part) {
 	return a - b <= part * b && b - a <= part * b
 }
 
-function check_claims(    plain, plain0, d, d0) {
+function check_claims() {
 	wrong = ""
-	plain0 = key("stock", "plain")
-	d0 = key("stock", "dontcache")
-	plain = key("patched", "plain")
-	d = key("patched", "dontcache")
-	claim("complete", d in have && plain in have && d0 in have && \
-		plain0 in have)
-	if (d in have && plain in have) {
+	claim("complete", d in have && p in have && d0 in have && \
+		p0 in have)
+	if (d in have && p in have) {
 		claim("amp", amp[d] < 1.01)
-		claim("requests", close_to(requests[d], requests[plain], 0.01))
+		claim("requests", close_to(requests[d], requests[p], 0.01))
 		claim("res", res[d] == 0)
 	}
-	if (plain in have && plain0 in have)
-		claim("control", close_to(requests[plain], requests[plain0],
-			0.01) && peak[plain] == peak[plain0])
+	if (p in have && p0 in have)
+		claim("control", close_to(requests[p], requests[p0],
+			0.01) && peak[p] == peak[p0])
 	if (d0 in have && amp[d0] > worst_amp)
 		worst_amp = amp[d0]
-	if (d0 in have && plain0 in have && \
-	    requests[d0] / requests[plain0] > worst_requests)
-		worst_requests = requests[d0] / requests[plain0]
+	if (d0 in have && p0 in have && \
+	    requests[d0] / requests[p0] > worst_requests)
+		worst_requests = requests[d0] / requests[p0]
 	return wrong == "" ? "ok" : "FAIL:" wrong
 }
 
@@ -149,9 +154,7 @@ function counters(    i, j) {
 			"plain", "stock", "patched"
 		for (j = 1; j <= buffers[g]; j++) {
 			b = buffer[g, j]
-			p = key("patched", "plain")
-			d0 = key("stock", "dontcache")
-			d = key("patched", "dontcache")
+			set_ids()
 			printf "%6s | %6s %7s | %6s %7s %7s | %5s %7s | " \
 				"%6s %5s %7s | %s\n", size(b), \
 				cell(amp, d0, "%.2f"), cell(amp, d, "%.2f"), \
@@ -198,7 +201,7 @@ function lose(what, r, b) {
 	lost[what] = lost[what] " " size(b) sprintf(" (%.2f)", r)
 }
 
-function times(    i, j, p, p0, d, d0, r) {
+function times(    i, j, f, o, r) {
 	print "B. Times, as ratios of throughput (1.00: as fast; above:" \
 		" faster)"
 	print ""
@@ -218,10 +221,7 @@ function times(    i, j, p, p0, d, d0, r) {
 			emulated ? "" : " | plain MiB/s"
 		for (j = 1; j <= buffers[g]; j++) {
 			b = buffer[g, j]
-			p0 = key("stock", "plain")
-			d0 = key("stock", "dontcache")
-			p = key("patched", "plain")
-			d = key("patched", "dontcache")
+			set_ids()
 			f = key("patched", "fadvise")
 			o = key("patched", "direct")
 			printf "%6s | %6s %7s | %7s %7s | %7s%s\n", size(b), \
@@ -283,10 +283,7 @@ function table(    i, j, part) {
 		done[part[1] " " part[2]] = 1
 		for (j = 1; j <= buffers[g]; j++) {
 			b = buffer[g, j]
-			p0 = key("stock", "plain")
-			d0 = key("stock", "dontcache")
-			p = key("patched", "plain")
-			d = key("patched", "dontcache")
+			set_ids()
 			printf "| %s %s | %s | %s | %s | %s | %s | %s | %s |" \
 				" %s |\n", part[1], part[2], size(b), \
 				ratio_cell(d0, p0), ratio_cell(d, p), \

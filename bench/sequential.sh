@@ -111,6 +111,9 @@ for dir; do
 	} END { print where }' /proc/self/mountinfo)
 	disk=/sys/dev/block/${where% *}
 	fs=${where#* }
+	# With blocks larger than pages it is another thing.
+	block=$(stat -f -c %S "$dir")
+	[ "$block" -le 4096 ] || fs=$fs$((block / 1024))k
 	[ -d "$disk" ] || {
 		echo "sequential.sh: $dir: $fs is on no single disk" >&2
 		exit 2

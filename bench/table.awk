@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The short table of a scenario, in Markdown, for the report and the README.
 #
-# usage: awk -v what=cgroup|workingset|readers|writes|locks
+# usage: awk -v what=cgroup|workingset|readers|cpu|writes|locks
 #            [-v short=1] -f bench/table.awk SCENARIO.tsv
 #
 # Of several runs of a case the fastest counts.  Speeds are ratios to plain
@@ -39,6 +39,9 @@ function col(name) {
 	} else if (what == "readers") {
 		row = col("layout") FS col("buffer") FS col("threads")
 		id = col("mode")
+	} else if (what == "cpu") {
+		row = col("layout") FS col("buffer") FS col("threads")
+		id = col("mode")
 	} else if (what == "writes") {
 		row = col("device") " " col("fs") FS col("how") FS col("piece")
 		id = col("mode")
@@ -54,10 +57,13 @@ function col(name) {
 		order[++rows] = row
 	}
 	id = row SUBSEP col("kernel") FS id
-	if (what != "locks" && id in line && speed[id] >= col("mib_s"))
+	# In virtual time fast is what takes few instructions.
+	good = what == "cpu" ? -col("cpu_ms_gib") : \
+		what == "locks" ? 0 : col("mib_s")
+	if (id in line && speed[id] >= good)
 		next
 	line[id] = $0
-	speed[id] = what == "locks" ? 0 : col("mib_s")
+	speed[id] = good
 }
 
 function size(bytes) {
@@ -66,16 +72,16 @@ function size(bytes) {
 	return bytes % 1024 ? bytes : bytes / 1024 "k"
 }
 
-# value CASE COLUMN: of this row; empty if there is none
-function value(case, name,    part) {
-	if (!((row SUBSEP case) in line))
+# value ONE COLUMN: of one case of this row; empty if there is none
+function value(one, name,    part) {
+	if (!((row SUBSEP one) in line))
 		return ""
-	split(line[row SUBSEP case], part, FS)
+	split(line[row SUBSEP one], part, FS)
 	return part[column[name]]
 }
 
-function cell(case, name, format, unit,    v) {
-	v = value(case, name)
+function cell(one, name, format, unit,    v) {
+	v = value(one, name)
 	return v == "" ? "-" : sprintf(format, v / unit)
 }
 
@@ -240,6 +246,42 @@ function cpu(kernel, mode,    below) {
 		sprintf("%.2f", cost(kernel, mode) / below)
 }
 
+# 1 ns of processor time is an instruction.
+function beyond(kernel, mode,    v) {
+	v = value(kernel FS mode, "cpu_ms_gib")
+	return v == "" ? -1 : \
+		v - (mode == "direct" ? 0 : 1024 * 1024 * 1024 / 1e6)
+}
+
+function number(v) {
+	return v < 0 ? "-" : sprintf("%d", v)
+}
+
+function cpu_table(    i, part, below, d) {
+	head("files | buffer | threads | plain: readers | kswapd |" \
+		" RWF_DONTCACHE: stock | patched | O_DIRECT |" \
+		" patched / plain with kswapd")
+	for (i = 1; i <= rows; i++) {
+		row = order[i]
+		split(row, part, FS)
+		below = beyond("patched", "plain") + \
+			value("patched" FS "plain", "cpu_kswapd_ms_gib")
+		d = beyond("patched", "dontcache")
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", \
+			part[1], size(part[2]), part[3], \
+			number(beyond("patched", "plain")), \
+			cell("patched" FS "plain", "cpu_kswapd_ms_gib", \
+				"%d", 1), \
+			number(beyond("stock", "dontcache")), number(d), \
+			number(beyond("patched", "direct")), \
+			d < 0 || below <= 0 ? "-" : sprintf("%.2f", d / below)
+	}
+	print ""
+	print "Million instructions for a GiB, without the one that copies a" \
+		" byte to the reader;"
+	print "kswapd ran beside plain readers alone."
+}
+
 function writes(    i, part) {
 	head("disk | how | piece | written, plain | stock | patched |" \
 		" read, plain | stock | patched |" \
@@ -349,6 +391,8 @@ END {
 		workingset()
 	else if (what == "readers")
 		readers()
+	else if (what == "cpu")
+		cpu_table()
 	else if (what == "writes")
 		writes()
 	else if (what == "locks")

@@ -11,8 +11,8 @@
  *	-c COPY		write what is read to this file
  *
  * With all caches dropped, WORKINGSET is mapped and each of its pages looked
- * at, three times, each time in a mapping of its own as if the program had
- * been started again: the first time is "cold", the third "warm".  Then STREAM
+ * at, twice, each time in a mapping of its own as if the program had been
+ * started again: the first time is "cold", the second "warm".  Then STREAM
  * is read from start to end, and the scan repeated: "rescan".
  *
  * dontcache reads with RWF_DONTCACHE, and copies with plain writes;
@@ -170,7 +170,6 @@ int main(int argc, char **argv)
 	sync();
 	drop_all_caches();
 	cold = scan(set_fd, &set_st);
-	scan(set_fd, &set_st);
 	warm = scan(set_fd, &set_st);
 
 	pgscan = vmstat("pgscan_");

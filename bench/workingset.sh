@@ -6,8 +6,8 @@
 # usage: bench/workingset.sh [DIR]	(default: the NVMe disk with ext4)
 #
 #   OUT, KERNEL       as for sequential.sh
-#   BENCH_SET_MIB     size of the working set (default 75; BENCH_SCALE=1: 375)
-#   BENCH_STREAM_MIB  size of the stream (default 640; BENCH_SCALE=1: 5120)
+#   BENCH_SET_MIB     size of the working set (default 60; BENCH_SCALE=1: 375)
+#   BENCH_STREAM_MIB  size of the stream (default 768; BENCH_SCALE=1: 5120)
 #   BENCH_BUFFERS     default: 64k; with BENCH_FULL: 4k 64k
 #   BENCH_MODES       default: plain dontcache dontcache-rw fadvise direct
 #   BENCH_RUNS        default 1, with BENCH_FULL 3, but none begins after 6 s;
@@ -17,8 +17,8 @@
 # guest-set: quick
 # guest-split: nvme-ext4
 # guest-files: dcread workingset guest-lib
-# guest-mem: 256
-# guest-size: 1536
+# guest-mem: 192
+# guest-size: 1728
 # guest-timeout: 600
 # guest-mem-full: 1024
 # guest-size-full: 11264
@@ -31,7 +31,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/guest-lib"
 
 kernel=${KERNEL:-stock}
-set_mib=75 stream=640
+set_mib=60 stream=768
 [ "${BENCH_SCALE:-}" != 1 ] || set_mib=375 stream=5120
 set_mib=${BENCH_SET_MIB:-$set_mib} stream=${BENCH_STREAM_MIB:-$stream}
 buffers=64k
