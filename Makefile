@@ -20,6 +20,7 @@ help:
 	@echo 'make report         a page with pictures of the newest results: out/report'
 	@echo 'make publish        keep the newest results in results/, their tables in README.md'
 	@echo 'make test           test the patched kernel; stock must fail; test the harness'
+	@echo 'make stress         the kernel with sanitizers, under stress and faults (STRESS_OPS=n)'
 	@echo 'make check          all checks that need no guest'
 	@echo 'make bisect-check   build every commit of the series on its own'
 	@echo 'make tree           compose the series into out/tree/BASE, a git tree'
@@ -52,6 +53,9 @@ publish:
 
 test:
 	@tests/run $(BASE)
+
+stress:
+	@tests/stress/run $(BASE)
 
 check:
 	@scripts/check
