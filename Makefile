@@ -10,7 +10,7 @@ V ?= 0
 export V KERNEL
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-full bench-virtual report publish test check bisect-check \
+.PHONY: help bench bench-full bench-virtual report publish test stress check bisect-check \
 	tree refresh series kernel guest clean distclean
 
 help:
