@@ -78,14 +78,19 @@ while [ "$i" -lt "$files" ]; do
 	done
 done
 # shellcheck disable=SC2064 # these files
-trap "rm -f $own $one" EXIT
+trap "rm -f $own $one $1/readers.$$.warm" EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-echo "making $size MiB of files, twice"
-for file in $own; do
-	"$here/dcread" --create "${each}m" "$file"
+echo "making $size MiB of files for each of: $layouts"
+for layout in $layouts; do
+	if [ "$layout" = one ]; then
+		"$here/dcread" --create "${size}m" "$one"
+		continue
+	fi
+	for file in $own; do
+		"$here/dcread" --create "${each}m" "$file"
+	done
 done
-"$here/dcread" --create "${size}m" "$one"
 
 name=${BENCH_NAME:-readers}
 tsv=$OUT/$name.tsv
@@ -124,17 +129,19 @@ measure() {
 	done
 }
 
+# Once for nothing: an emulator translates the code that it meets.
+"$here/dcread" --create 16m "$1/readers.$$.warm"
+for mode in $modes; do
+	"$here/readers" -m "$mode" "$1/readers.$$.warm" >/dev/null ||
+		[ $? = 3 ]
+done
+
 n=0
 total=$(($(echo "$layouts" | wc -w) * $(echo "$buffers" | wc -w) * \
 	$(echo "$threads" | wc -w)))
 for layout in $layouts; do
 	list=$own
 	[ "$layout" = own ] || list=$one
-	# Once for nothing: an emulator translates the code that it meets.
-	for mode in $modes; do
-		"$here/readers" -m "$mode" -b 64k "$1/readers.$$.0" \
-			>/dev/null 2>&1 || [ $? = 3 ]
-	done
 	for buffer in $buffers; do
 		for t in $threads; do
 			n=$((n + 1))

@@ -192,7 +192,8 @@ function beside(kernel, part,    a, b) {
 
 function readers(    i, part) {
 	head("files | buffer | threads | speed, stock | patched | O_DIRECT |" \
-		" CPU per byte, stock | patched | O_DIRECT |" \
+		(short ? "" : " CPU per byte, stock | patched |" \
+		" O_DIRECT |") \
 		" pages scanned, plain | patched | of these kswapd, plain |" \
 		" slowest sample %, plain | patched | peak cache, plain |" \
 		" patched")
@@ -201,16 +202,19 @@ function readers(    i, part) {
 		split(row, part, FS)
 		if (short && part[3] != 1 && part[3] != 8 && part[3] != 32)
 			continue
-		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |", \
+		printf "| %s | %s | %s | %s | %s | %s |", \
 			part[1], size(part[2]), part[3], \
 			ratio("stock" FS "dontcache", "stock" FS "plain", \
 				"mib_s"), \
 			ratio("patched" FS "dontcache", "patched" FS "plain", \
 				"mib_s"), \
 			ratio("patched" FS "direct", "patched" FS "plain", \
-				"mib_s"), \
-			cpu("stock", "dontcache"), cpu("patched", "dontcache"), \
-			cpu("patched", "direct")
+				"mib_s")
+		if (!short)
+			printf " %s | %s | %s |", \
+				cpu("stock", "dontcache"), \
+				cpu("patched", "dontcache"), \
+				cpu("patched", "direct")
 		printf " %s | %s | %s | %s | %s | %s | %s |\n", \
 			scanned("plain"), scanned("dontcache"), \
 			cell("patched" FS "plain", "pgscan_kswapd", "%d", 1), \
@@ -222,9 +226,9 @@ function readers(    i, part) {
 				"%.1f", 1024)
 	}
 	print ""
-	print "Speed, and processor time per byte (of the readers and of" \
-		" kswapd), of reads with RWF_DONTCACHE"
-	print "and O_DIRECT, plain reads on the same kernel being 1.00." \
+	print "Speed of reads with RWF_DONTCACHE and O_DIRECT" (short ? "" : \
+		", and processor time per byte") ", plain reads on the"
+	print "same kernel being 1.00." \
 		"  Files: each thread its own, or parts"
 	print "of one.  Slowest sample: in percent of the median one.  Peak" \
 		" cache: MiB, of all the guest."
