@@ -202,8 +202,9 @@ for dir; do
 			echo "$job: skipped, this kernel has no io_uring or forbids it"
 			continue
 		fi
-		sed 's/^\[global\]$/&\ncreate_only=1/' "$work/$job.fio" \
-			>"$work/create.fio"
+		# Nobody ends others while files are made.
+		sed -e "s/^\[global\]\$/&\\ncreate_only=1/" -e "/^exitall/d" \
+			"$work/$job.fio" >"$work/create.fio"
 		run_fio "$work/create.fio"
 		sync
 		cases "$work/$job.fio" >"$work/cases"

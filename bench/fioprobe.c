@@ -4,6 +4,7 @@
  *
  *	fioprobe FIO DIR	check FIO with a file of one page in DIR
  *	fioprobe --cached FILE	print how many pages of FILE are cached
+ *	fioprobe --flag DIR	see whether reads there take RWF_DONTCACHE
  *
  * A number of a version says nothing about the flag: fio before 3.41 passes
  * 0x40, which is RWF_ATOMIC.  So fio is run on one page and looked at:
@@ -221,12 +222,14 @@ static void check_engine(const char *fio, const char *engine)
 int main(int argc, char **argv)
 {
 	if (argc != 3)
-		die(EX_WRONG_USAGE, "usage: fioprobe FIO DIR, or fioprobe --cached FILE");
+		die(EX_WRONG_USAGE, "usage: fioprobe FIO|--flag DIR, or fioprobe --cached FILE");
 	if (!strcmp(argv[1], "--cached")) {
 		printf("%lu\n", cached_pages(argv[2]));
 		return 0;
 	}
 	make_file(argv[2]);
+	if (!strcmp(argv[1], "--flag"))
+		return 0;
 	check_engine(argv[1], "pvsync2");
 	/* A call without arguments: EFAULT where there is io_uring. */
 	if (syscall(__NR_io_uring_setup, 1, NULL) < 0 && errno != EFAULT)
