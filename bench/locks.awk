@@ -14,9 +14,10 @@ BEGIN {
 	hold_us = 0.1
 	what["lru_lock"] = "list of pages"
 	what["zone->lock"] = "free pages"
-	what["xa_lock"] = "page cache of a file"
+	what["i_pages"] = "page cache of a file"
+	what["i_lock"] = "a file"
 	what["invalidate_lock"] = "truncation of a file"
-	n = split("lru_lock zone->lock xa_lock invalidate_lock", lock, " ")
+	n = split("lru_lock zone->lock i_pages i_lock invalidate_lock", lock, " ")
 }
 
 FNR == 1 {
@@ -34,14 +35,12 @@ FNR == 1 {
 		seen[place] = 1
 		places[++nr_places] = place
 	}
-	for (i = 1; i <= n; i++)
-		if (index($(column["class"]), lock[i]))
-			taken[place, threads, $(column["mode"]), lock[i]] += \
-				$(column["per_mib"])
+	taken[place, threads, $1, $(column["mode"]), \
+		$(column["lock"])] += $(column["per_mib"])
 }
 
-function cell(mode,    per_mib, rate) {
-	per_mib = taken[places[j], most, mode, lock[i]] + 0
+function cell(kernel, mode,    per_mib, rate) {
+	per_mib = taken[places[j], most, kernel, mode, lock[i]] + 0
 	rate = per_mib * gb_s * 1e9 / 1048576
 	return sprintf(" %.2f | %.0f %% |", rate / 1e6, rate * hold_us / 1e4)
 }
@@ -49,23 +48,26 @@ function cell(mode,    per_mib, rate) {
 END {
 	printf "What that predicts for 32 readers that read %d GB/s together" \
 		" (the figure of the report that\n", gb_s
-	print "this row comes from): how often a lock that they share is taken" \
+	print "these scenarios come from): how often a lock that they share is taken" \
 		" in a second, in millions, and"
 	printf "what part of the time it is held, at %.1f us each time. Above" \
 		" some 50 %% readers wait for each\nother. A file's own locks" \
 		" are shared where all read the same file.\n\n", hold_us
-	print "| files | buffer | lock | plain | held | dontcache | held |" \
+	print "| files | buffer | lock | plain | held |" \
+		" RWF_DONTCACHE, stock | held | patched | held |" \
 		" O_DIRECT | held |"
-	print "|---|---|---|---|---|---|---|---|---|"
+	print "|---|---|---|---|---|---|---|---|---|---|---|"
 	for (j = 1; j <= nr_places; j++) {
 		split(places[j], part, FS)
 		for (i = 1; i <= n; i++) {
-			if (part[1] == "own" && (lock[i] == "xa_lock" || \
-			    lock[i] == "invalidate_lock"))
+			if (part[1] == "own" && i > 2)
 				continue
-			printf "| %s | %dk | %s (`%s`) |%s%s%s\n", part[1], \
+			printf "| %s | %dk | %s (`%s`) |%s%s%s%s\n", part[1], \
 				part[2] / 1024, what[lock[i]], lock[i], \
-				cell("plain"), cell("dontcache"), cell("direct")
+				cell("patched", "plain"), \
+				cell("stock", "dontcache"), \
+				cell("patched", "dontcache"), \
+				cell("patched", "direct")
 		}
 	}
 }

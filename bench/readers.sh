@@ -115,7 +115,7 @@ measure() {
 			rm -f "$samples.one"
 			# shellcheck disable=SC2086 # a list of files
 			row=$(timed "$mode" "$here/readers" -t "$t" \
-				-b "$buffer" -m "$mode" -i "$interval" \
+				-b "$buffer" -m "$mode" -i "$interval" ${BENCH_MARKS:+-k} \
 				-o "$samples.one" $list) || rc=$?
 			# Not supported here: the report misses the row.
 			[ "$rc" != 3 ] || continue

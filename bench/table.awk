@@ -46,11 +46,11 @@ function col(name) {
 		row = col("device") " " col("fs") FS col("how") FS col("piece")
 		id = col("mode")
 	} else if (what == "locks") {
-		# Times are of no interest, each case was run once.
-		row = col("layout") FS col("buffer") FS col("class")
-		if (col("threads") > most)
-			most = col("threads")
-		id = col("mode") FS col("threads")
+		# All callers that take the same lock, of all that was counted.
+		row = col("layout") FS col("buffer") FS col("lock")
+		per_mib[row, col("kernel"), col("mode")] += col("per_mib")
+		per_mib[col("layout") FS col("buffer") FS "(all)", \
+			col("kernel"), col("mode")] += col("per_mib")
 	}
 	if (!(row in seen)) {
 		seen[row] = 1
@@ -322,64 +322,38 @@ function writes(    i, part) {
 	print "bytes of the file.  The patches change reads alone."
 }
 
-# The kinds of lock that are taken most, of all that one of the modes takes at
-# least twice a MiB.
-function locks(    i, j, part, kernel, n, key, shown) {
-	kernel = "patched"
-	head("files | buffer | lock | plain | dontcache | O_DIRECT |" \
-		" contended, plain | dontcache")
-	for (i = 1; i <= rows; i++) {
-		row = order[i]
-		split(row, part, FS)
-		key = 0
-		for (j = 1; j <= 3; j++) {
-			n = value(kernel FS substr("plain    dontcachedirect", \
-				9 * j - 8, j == 3 ? 6 : j == 2 ? 9 : 5) FS \
-				most, "per_mib")
-			if (n > key)
-				key = n
-		}
-		if (key < 2 && part[3] != "all")
-			continue
-		shown[++lines] = sprintf("%s\t%s\t%012.3f\t| %s | %s | `%s` |" \
-			" %s | %s | %s | %s | %s |", part[1], 1e9 - part[2], \
-			part[3] == "all" ? 0 : key, part[1], size(part[2]), \
-			part[3], \
-			cell(kernel FS "plain" FS most, "per_mib", "%.1f", 1), \
-			cell(kernel FS "dontcache" FS most, "per_mib", \
-				"%.1f", 1), \
-			cell(kernel FS "direct" FS most, "per_mib", "%.1f", \
-				1), \
-			cell(kernel FS "plain" FS most, "contentions", "%d", \
-				1), \
-			cell(kernel FS "dontcache" FS most, "contentions", \
-				"%d", 1))
-	}
-	# own before one, large buffers first, what is taken most first.
-	for (i = 1; i <= lines; i++) {
-		for (j = i; j > 1 && before(shown[j], shown[j - 1]); j--) {
-			n = shown[j]
-			shown[j] = shown[j - 1]
-			shown[j - 1] = n
-		}
-	}
-	for (i = 1; i <= lines; i++) {
-		split(shown[i], part, FS)
-		print part[4]
-	}
-	print ""
-	printf "How often each kind of lock was taken for a MiB that %d" \
-		" threads read.\n", most
+function taken(kernel, mode) {
+	return (row, kernel, mode) in per_mib ? \
+		sprintf("%.1f", per_mib[row, kernel, mode]) : "-"
 }
 
-function before(a, b,    x, y) {
-	split(a, x, FS)
-	split(b, y, FS)
-	if (x[1] != y[1])
-		return x[1] > y[1]
-	if (x[2] != y[2])
-		return x[2] < y[2]
-	return x[3] > y[3]
+function locks(    i, j, k, n, part, lock, place, done) {
+	n = split("i_pages lru_lock zone->lock i_lock invalidate_lock" \
+		" (compaction) (disk) (file?system) (other) (all)", lock, " ")
+	head("files | buffer | lock | plain | RWF_DONTCACHE, stock |" \
+		" patched | O_DIRECT")
+	for (i = 1; i <= rows; i++) {
+		split(order[i], part, FS)
+		place = part[1] FS part[2]
+		if (place in done)
+			continue
+		done[place] = 1
+		for (j = 1; j <= n; j++) {
+			sub(/[?]/, " ", lock[j])
+			row = place FS lock[j]
+			printf "| %s | %s | %s | %s | %s | %s | %s |\n", \
+				part[1], size(part[2]), lock[j], \
+				taken("patched", "plain"), \
+				taken("stock", "dontcache"), \
+				taken("patched", "dontcache"), \
+				taken("patched", "direct")
+		}
+	}
+	print ""
+	print "How often a lock was taken, for a MiB.  i_pages, i_lock and" \
+		" invalidate_lock are those of a"
+	print "file, lru_lock and zone->lock those of a node of memory; in" \
+		" parentheses: all locks there."
 }
 
 END {
