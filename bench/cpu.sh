@@ -26,7 +26,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 : "${BENCH_THREADS:=1 8 32}" "${BENCH_RUNS:=2}"
 # What a run takes here is nothing to be kept short.
-BENCH_NAME=cpu BENCH_ENOUGH_S=1000
-export BENCH_NAME BENCH_THREADS BENCH_RUNS BENCH_ENOUGH_S
+BENCH_NAME=cpu BENCH_ENOUGH_S=1000 BENCH_INTERVAL_MS=25
+export BENCH_NAME BENCH_THREADS BENCH_RUNS BENCH_ENOUGH_S BENCH_INTERVAL_MS
 # shellcheck source=bench/readers.sh
 . "$here/readers.sh"
