@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The table of fio.tsv: for each case, reads with RWF_DONTCACHE beside plain
 # reads on the same kernel, on each kernel there is.  Of several runs the
-# fastest counts.
+# fastest counts, and of several readers the slowest.
 #
 # usage: awk -f bench/fio.awk fio.tsv
 
@@ -32,8 +32,8 @@ FNR == 1 {
 		kernels[++nr_kernels] = $1
 	}
 	id = group SUBSEP case_ SUBSEP $1 SUBSEP $(column["mode"])
-	if (!(id in speed) || $(column["reader_mib_s"]) > speed[id]) {
-		speed[id] = $(column["reader_mib_s"])
+	if (!(id in speed) || $(column["lowest_mib_s"]) > speed[id]) {
+		speed[id] = $(column["lowest_mib_s"])
 		amp[id] = $(column["amp"])
 		requests[id] = $(column["requests"])
 		res[id] = $(column["res_pages"])
@@ -51,7 +51,7 @@ function cell(array, id, format) {
 
 END {
 	print "fio: readers with uncached=1 beside the same without, each kernel"
-	print "speed: throughput of a reader, without the flag 1.00; left: pages" \
+	print "speed: of the slowest reader, without the flag 1.00; left: pages" \
 		" of the files"
 	for (g = 1; g <= nr_groups; g++) {
 		print ""

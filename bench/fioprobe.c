@@ -24,29 +24,12 @@
  * kernel or the file system does not take RWF_DONTCACHE.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#define PROGRAM "fioprobe"
+#include "common.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-/* Not in the headers of older distributions. */
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE	0x00000080
-#endif
-#ifndef __NR_cachestat
-#define __NR_cachestat	451
-#endif
-
-enum { EX_FAILED = 1, EX_WRONG_USAGE = 2, EX_UNSUPPORTED = 3 };
 
 static char path[4096];
 
@@ -55,35 +38,16 @@ static void remove_file(void)
 	unlink(path);
 }
 
-static __attribute__((noreturn, format(printf, 2, 3)))
-void die(int code, const char *fmt, ...)
+static unsigned long cached(const char *name)
 {
-	va_list ap;
-
-	fputs("fioprobe: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	exit(code);
-}
-
-static unsigned long cached_pages(const char *name)
-{
-	/* A length of 0 is the whole file. */
-	uint64_t range[2] = { 0, 0 };
-	struct {
-		uint64_t cache, dirty, writeback, evicted, recently_evicted;
-	} stat;
 	int fd = open(name, O_RDONLY);
+	unsigned long pages;
 
 	if (fd < 0)
 		die(EX_FAILED, "%s: %s", name, strerror(errno));
-	if (syscall(__NR_cachestat, fd, range, &stat, 0))
-		die(EX_FAILED, "cachestat: %s (it needs Linux 6.5)",
-		    strerror(errno));
+	pages = cached_pages(fd);
 	close(fd);
-	return stat.cache;
+	return pages;
 }
 
 /* One page on the disk, none in the cache; read once with the flag. */
@@ -96,10 +60,8 @@ static void make_file(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/fioprobe.%d", dir, getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	if (fd < 0) {
-		fprintf(stderr, "fioprobe: %s: %s\n", path, strerror(errno));
-		exit(EX_FAILED);
-	}
+	if (fd < 0)
+		die(EX_FAILED, "%s: %s", path, strerror(errno));
 	atexit(remove_file);
 	memset(data, 'd', page);
 	if (pwrite(fd, data, page, 0) != page || fsync(fd))
@@ -206,9 +168,9 @@ static void check_run(const char *fio, const char *engine, int uncached)
 	if (!run.calls && !strcmp(engine, "pvsync2"))
 		die(EX_FAILED, "%s calls no preadv2 with ioengine=pvsync2",
 		    fio);
-	if (cached_pages(path) != left)
+	if (cached(path) != left)
 		die(EX_FAILED, "%s: %lu pages are cached after ioengine=%s, uncached=%d, not %lu",
-		    path, cached_pages(path), engine, uncached, left);
+		    path, cached(path), engine, uncached, left);
 }
 
 static void check_engine(const char *fio, const char *engine)
@@ -224,7 +186,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		die(EX_WRONG_USAGE, "usage: fioprobe FIO|--flag DIR, or fioprobe --cached FILE");
 	if (!strcmp(argv[1], "--cached")) {
-		printf("%lu\n", cached_pages(argv[2]));
+		printf("%lu\n", cached(argv[2]));
 		return 0;
 	}
 	make_file(argv[2]);
