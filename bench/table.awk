@@ -57,6 +57,9 @@ function col(name) {
 		order[++rows] = row
 	}
 	id = row SUBSEP col("kernel") FS id
+	if (what == "workingset")
+		rescanned(id, col("kernel"), col("rescan_device_bytes") / 1048576, \
+			col("rescan_majflt"), col("rescan_ms"), col("warm_ms"))
 	# In virtual time fast is what takes few instructions.
 	good = what == "cpu" ? -col("cpu_ms_gib") : \
 		what == "locks" ? 0 : col("mib_s")
@@ -64,6 +67,33 @@ function col(name) {
 		next
 	line[id] = $0
 	speed[id] = good
+}
+
+# Whether a working set is lost is a matter of chance: of several runs, the least
+# and the most.  The time is that of the run that lost most.
+function rescanned(id, kernel, mib, faults, ms, warm) {
+	if (!(id in most) || mib > most[id] || (mib == most[id] && \
+	    ms < rescan_ms[id])) {
+		most[id] = mib
+		rescan_ms[id] = ms
+	}
+	if (!(id in least) || mib < least[id])
+		least[id] = mib
+	if (!(id in most_faults) || faults > most_faults[id])
+		most_faults[id] = faults
+	if (!(id in least_faults) || faults < least_faults[id])
+		least_faults[id] = faults
+	if (!(kernel in cached_ms) || warm < cached_ms[kernel])
+		cached_ms[kernel] = warm
+}
+
+# from TO of a case of this row, one number if they are the same
+function range(from, to, one, format,    a, b) {
+	if (!((row SUBSEP one) in from))
+		return "-"
+	a = sprintf(format, from[row SUBSEP one])
+	b = sprintf(format, to[row SUBSEP one])
+	return a == b ? a : a "–" b
 }
 
 function size(bytes) {
@@ -155,12 +185,10 @@ function workingset(    i, part, plain) {
 		rescan("stock")
 		rescan("patched")
 		printf " %s | %s | %s | %s | %s | %s |", \
-			cell("stock" FS, "rescan_majflt", "%d", 1), \
-			cell("patched" FS, "rescan_majflt", "%d", 1), \
-			cell("stock" FS, "rescan_device_bytes", "%.1f", \
-				1048576), \
-			cell("patched" FS, "rescan_device_bytes", "%.1f", \
-				1048576), \
+			range(least_faults, most_faults, "stock" FS, "%d"), \
+			range(least_faults, most_faults, "patched" FS, "%d"), \
+			range(least, most, "stock" FS, "%.1f"), \
+			range(least, most, "patched" FS, "%.1f"), \
 			cell("stock" FS, "pgscan", "%d", 1), \
 			cell("patched" FS, "pgscan", "%d", 1)
 		beside("stock", part)
@@ -173,13 +201,14 @@ function workingset(    i, part, plain) {
 	print "was repeated.  Stream speed: plain reads or copies on the same" \
 		" kernel being 1.00, with fsync(2)."
 	print "dontcache reads with RWF_DONTCACHE, dontcache-rw writes with" \
-		" it, too."
+		" it, too.  Of several runs, the"
+	print "least and the most: chance decides what plain streams evict."
 }
 
-function rescan(kernel,    a, b) {
-	a = value(kernel FS, "rescan_ms")
-	b = value(kernel FS, "warm_ms")
-	printf " %s |", a == "" || b + 0 == 0 ? "-" : sprintf("%.1f", a / b)
+function rescan(kernel,    one) {
+	one = row SUBSEP kernel FS
+	printf " %s |", ((one in rescan_ms) && cached_ms[kernel] > 0) ? \
+		sprintf("%.1f", rescan_ms[one] / cached_ms[kernel]) : "-"
 }
 
 # The speed of this row's case beside that of plain.

@@ -10,7 +10,7 @@
 #   BENCH_STREAM_MIB  size of the stream (default 768; BENCH_SCALE=1: 5120)
 #   BENCH_BUFFERS     default: 64k; with BENCH_FULL: 4k 64k
 #   BENCH_MODES       default: plain dontcache dontcache-rw fadvise direct
-#   BENCH_RUNS        default 1, with BENCH_FULL 3, but none begins after 6 s;
+#   BENCH_RUNS        default 1, with BENCH_FULL 3, but none begins after 12 s;
 #                     all are in the result
 #
 # For bench/run:
@@ -42,6 +42,7 @@ runs=1
 [ -z "${BENCH_FULL:-}" ] || runs=3
 runs=${BENCH_RUNS:-$runs}
 
+: "${BENCH_ENOUGH_S:=12}"
 dir=${1:-${DONTCACHE_NVME_EXT4:-}}
 [ "$dir" ] || fail "no disk: name a directory"
 where "$dir"
