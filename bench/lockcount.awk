@@ -75,7 +75,7 @@ $1 == "kernel" {
 	rest = 0
 	for (key in taken) {
 		split(key, part, FS)
-		if (taken[key] >= mib / 20)
+		if (taken[key] >= mib / 4)
 			print before, lock_of(part[1], part[2]), key, \
 				taken[key], sprintf("%.3f", taken[key] / mib)
 		else

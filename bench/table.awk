@@ -133,13 +133,13 @@ function cgroup(    i, part) {
 	head("disk | buffer | speed outside, stock | patched |" \
 		" speed in the cgroup, stock | patched |" \
 		" pages scanned, plain | patched |" \
-		" memory.events high, plain | patched |" \
-		" peak cache, plain | stock | patched")
+		(short ? "" : " memory.events high, plain | patched |") \
+		" peak cache, plain |" (short ? "" : " stock |") " patched")
 	for (i = 1; i <= rows; i++) {
 		row = order[i]
 		split(row, part, FS)
-		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |" \
-			" %s | %s | %s |\n", part[1], size(part[2]), \
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s |", \
+			part[1], size(part[2]), \
 			ratio("stock" FS "none" FS "dontcache", \
 				"stock" FS "none" FS "plain", "mib_s"), \
 			ratio("patched" FS "none" FS "dontcache", \
@@ -151,46 +151,55 @@ function cgroup(    i, part) {
 			cell("patched" FS "limits" FS "plain", "pgscan", \
 				"%d", 1), \
 			cell("patched" FS "limits" FS "dontcache", "pgscan", \
-				"%d", 1), \
-			cell("patched" FS "limits" FS "plain", "ev_high", \
-				"%d", 1), \
-			cell("patched" FS "limits" FS "dontcache", "ev_high", \
-				"%d", 1), \
-			cell("patched" FS "limits" FS "plain", "peak_pages", \
-				"%.1f", 256), \
-			cell("stock" FS "limits" FS "dontcache", \
-				"peak_pages", "%.1f", 256), \
-			cell("patched" FS "limits" FS "dontcache", \
-				"peak_pages", "%.1f", 256)
+				"%d", 1)
+		if (!short)
+			printf " %s | %s |", \
+				cell("patched" FS "limits" FS "plain", "ev_high", \
+					"%d", 1), \
+				cell("patched" FS "limits" FS "dontcache", "ev_high", \
+					"%d", 1)
+		printf " %s |", cell("patched" FS "limits" FS "plain", \
+			"peak_pages", "%.1f", 256)
+		if (!short)
+			printf " %s |", cell("stock" FS "limits" FS \
+				"dontcache", "peak_pages", "%.1f", 256)
+		printf " %s |\n", cell("patched" FS "limits" FS "dontcache", \
+			"peak_pages", "%.1f", 256)
 	}
 	print ""
 	print "Speed of reads with RWF_DONTCACHE, plain reads on the same" \
 		" kernel and in the same place"
-	print "being 1.00.  Pages scanned by reclaim, events and peak (MiB of" \
+	print "being 1.00.  Pages scanned by reclaim" (short ? "" : ", events") \
+		" and peak (MiB of" \
 		" the file in the page cache)"
 	print "are those in the cgroup."
 }
 
 function workingset(    i, part, plain) {
-	head("stream | buffer | how | rescan / cached scan, stock | patched |" \
+	head("stream |" (short ? "" : " buffer |") \
+		" how | rescan / cached scan, stock | patched |" \
 		" major faults, stock | patched | MiB from disk, stock |" \
-		" patched | pages scanned, stock | patched |" \
+		" patched |" \
+		(short ? "" : " pages scanned, stock | patched |") \
 		" stream speed, stock | patched")
 	for (i = 1; i <= rows; i++) {
 		row = order[i]
 		split(row, part, FS)
 		if (short && part[2] != 65536)
 			continue
-		printf "| %s | %s | %s |", part[1], size(part[2]), part[3]
+		printf "| %s |" (short ? "" : " " size(part[2]) " |") " %s |", \
+			part[1], part[3]
 		rescan("stock")
 		rescan("patched")
-		printf " %s | %s | %s | %s | %s | %s |", \
+		printf " %s | %s | %s | %s |", \
 			range(least_faults, most_faults, "stock" FS, "%d"), \
 			range(least_faults, most_faults, "patched" FS, "%d"), \
 			range(least, most, "stock" FS, "%.1f"), \
-			range(least, most, "patched" FS, "%.1f"), \
-			cell("stock" FS, "pgscan", "%d", 1), \
-			cell("patched" FS, "pgscan", "%d", 1)
+			range(least, most, "patched" FS, "%.1f")
+		if (!short)
+			printf " %s | %s |", \
+				cell("stock" FS, "pgscan", "%d", 1), \
+				cell("patched" FS, "pgscan", "%d", 1)
 		beside("stock", part)
 		beside("patched", part)
 		print ""
@@ -223,7 +232,8 @@ function readers(    i, part) {
 	head("files | buffer | threads | speed, stock | patched | O_DIRECT |" \
 		(short ? "" : " CPU per byte, stock | patched |" \
 		" O_DIRECT |") \
-		" pages scanned, plain | patched | of these kswapd, plain |" \
+		" pages scanned, plain | patched |" \
+		(short ? "" : " of these kswapd, plain |") \
 		" slowest sample %, plain | patched | peak cache, plain |" \
 		" patched")
 	for (i = 1; i <= rows; i++) {
@@ -244,9 +254,11 @@ function readers(    i, part) {
 				cpu("stock", "dontcache"), \
 				cpu("patched", "dontcache"), \
 				cpu("patched", "direct")
-		printf " %s | %s | %s | %s | %s | %s | %s |\n", \
-			scanned("plain"), scanned("dontcache"), \
-			cell("patched" FS "plain", "pgscan_kswapd", "%d", 1), \
+		printf " %s | %s |", scanned("plain"), scanned("dontcache")
+		if (!short)
+			printf " %s |", cell("patched" FS "plain", \
+				"pgscan_kswapd", "%d", 1)
+		printf " %s | %s | %s | %s |\n", \
 			cell("patched" FS "plain", "low_pct", "%d", 1), \
 			cell("patched" FS "dontcache", "low_pct", "%d", 1), \
 			cell("patched" FS "plain", "peak_cached_kib", "%.1f", \
