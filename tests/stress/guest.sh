@@ -110,7 +110,7 @@ inside() {
 program() {
 	inside "$@" >/tmp/said 2>&1 &
 	_pid=$!
-	{ while sleep 20; do tail -n 1 /tmp/said; done; } &
+	{ while sleep 20; do tail -n 1 /tmp/said | grep " of [0-9]* "; done; } &
 	_teller=$!
 	wait "$_pid"
 	_rc=$?
@@ -464,9 +464,10 @@ part_input() {
 	begin input "$1"
 	if attach "$1"; then
 		head -c 20603 /dev/urandom >/tmp/data
-		mkdir -p /tmp/lower /tmp/over /tmp/squash /tmp/upper
-		mount -t overlay -o "lowerdir=$dir" overlay /tmp/over 2>/dev/null
+		mkdir -p /tmp/lower /tmp/over /tmp/squash
 		cp /tmp/data "$dir/data"
+		mount -t overlay -o "lowerdir=$dir:/tmp/lower" overlay \
+			/tmp/over 2>/dev/null
 		[ -f squashfs ] &&
 			mount -t squashfs -o loop,ro squashfs /tmp/squash 2>/dev/null
 		TMPFS=/tmp/data OVERLAY='' SQUASHFS=''
