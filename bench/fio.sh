@@ -16,7 +16,7 @@
 #   BENCH_FIO_JOBS   default: sequential uring random mixed readers
 #   BENCH_FIO_DIV    divide the sizes in the jobs by this (default 4; with
 #                    BENCH_SCALE=1, 1)
-#   BENCH_RUNS       runs of each case (default 1)
+#   BENCH_RUNS       runs of each case (default 3, but none begins after 6 s)
 #
 #   reader_mib_s     throughput of a reader, the mean of all of the case; and
 #   lowest_mib_s     of the slowest
@@ -48,7 +48,7 @@ jobs=${BENCH_FIO_JOBS:-sequential uring random mixed readers}
 div=4
 [ "${BENCH_SCALE:-}" != 1 ] || div=1
 div=${BENCH_FIO_DIV:-$div}
-runs=${BENCH_RUNS:-1}
+runs=${BENCH_RUNS:-3}
 fio=${FIO:-$here/fio}
 probe=${FIOPROBE:-$here/fioprobe}
 job_dir=${FIO_JOBS:-$here}
@@ -215,11 +215,12 @@ for dir; do
 		while read -r first others <&3; do
 			n=$((n + 1))
 			echo "$device $fs, $job: $n of $(wc -l <"$work/cases"): $first"
+			first_run
 			run=0
-			while [ "$run" -lt "$runs" ]; do
+			while [ "$run" -lt "$runs" ] && ! enough run; do
 				run=$((run + 1))
 				# shellcheck disable=SC2086 # a list of names
-				measure "$job" "$first" "$first" $others
+				timed run measure "$job" "$first" "$first" $others
 			done
 		done 3<"$work/cases"
 	done
