@@ -497,6 +497,12 @@ static void run_interleaved(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
+static unsigned int any(unsigned int *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
 struct thread {
 	pthread_t id;
 	struct file *f;
@@ -557,6 +563,48 @@ static void run_threads(struct file *f, const struct pattern *p, int rwf,
 			close(t[i].fd);
 	}
 	pthread_barrier_destroy(&begin);
+	close(fd);
+}
+
+/*
+ * What such threads ask for, but the same each time: each has a piece to read,
+ * and which of them comes next is drawn.  None waits for more than 2 * n others.
+ */
+static void run_overtaken(struct file *f, const struct pattern *p, int rwf)
+{
+	struct {
+		off_t pos;
+		int fd, waits;
+	} t[16];
+	int fd = reopen(f), i, j, flying = p->n;
+	unsigned int seed = 1;
+	off_t next = 0, end;
+
+	for (i = 0; i < p->n; i++) {
+		t[i].fd = p->own ? reopen(f) : fd;
+		t[i].pos = next;
+		t[i].waits = 0;
+		next += p->buf;
+	}
+	while (flying) {
+		i = any(&seed) % flying;
+		for (j = 0; j < flying; j++)
+			if (t[j].waits >= 2 * p->n)
+				i = j;
+		end = t[i].pos + p->buf;
+		get_range(f, t[i].fd, t[i].pos, end < (off_t)f->size ? end :
+			  (off_t)f->size, p->buf, rwf);
+		for (j = 0; j < flying; j++)
+			t[j].waits++;
+		t[i].waits = 0;
+		t[i].pos = next;
+		next += p->buf;
+		if (t[i].pos < (off_t)f->size)
+			continue;
+		if (p->own)
+			close(t[i].fd);
+		t[i] = t[--flying];
+	}
 	close(fd);
 }
 
@@ -622,12 +670,6 @@ static void run_strided(struct file *f, const struct pattern *p, int rwf)
 	for (pos = 0; pos + p->buf <= f->size; pos += p->start)
 		get_range(f, fd, pos, pos + p->buf, p->buf, rwf);
 	close(fd);
-}
-
-static unsigned int any(unsigned int *seed)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return *seed >> 8;
 }
 
 /* With buf 0: of any length up to 5000 bytes, at any place. */
@@ -1029,7 +1071,7 @@ static void measure(struct file *f, const struct pattern *p, int rwf,
 	__u64 bytes;
 
 	memset(fig, 0, sizeof(*fig));
-	if (p->run == run_interleaved && rwf)
+	if ((p->run == run_interleaved || p->run == run_overtaken) && rwf)
 		forget_streams(f);
 	if (!make_cold(f))
 		return;
@@ -1189,22 +1231,38 @@ FIXTURE_VARIANT_ADD(pattern, iovecs_pages) {
 };
 
 /*
- * Out of order inside a folio: who comes late reads again what another dropped
- * at its end.  That depends on the scheduler, so the bounds have a margin over
- * the worst of about fifty runs in a guest, and are below the least that an
- * unfixed kernel reads.  Worst were, with units of 4K and 64K, on one
- * descriptor 115 % and 124 %, 224 and 272 pages left (unfixed 158 % and 384 %
- * at best); on own ones 113 % and 133 %, 139 and 432 pages (unfixed 135 % and
- * 388 %).
+ * Out of order inside a folio: its end is read before the rest.  With own open
+ * files each has a readahead window of its own, and reads that fit a folio leave
+ * nothing by which one window could find the others: a little is read twice.
+ */
+FIXTURE_VARIANT_ADD(pattern, overtaken_16k) {
+	.p = { run_overtaken, .buf = KB(16), .n = 4, .amp = 105, .left = 1 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, overtaken_16k_own_files) {
+	.p = { run_overtaken, .buf = KB(16), .n = 4, .own = true, .amp = 112,
+	       .left = 1 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, overtaken_5000) {
+	.p = { run_overtaken, .size = MB(4), .buf = 5000, .n = 4, .amp = 105,
+	       .left = 1 }
+};
+
+/*
+ * The same with real threads.  One that is kept waiting for longer than the
+ * others take for a window reads again what was dropped meanwhile: that depends
+ * on the scheduler, so the bounds have a margin, and are below the least that
+ * an unfixed kernel reads (135 % and, with units of 64K, 384 %).
  */
 FIXTURE_VARIANT_ADD(pattern, threads_16k) {
 	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 125, .again = true,
-	       .left = 10, .left_units = 32 }
+	       .left = 6, .left_units = 12 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) {
 	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 125,
-	       .again = true, .left = 8, .left_units = 32 }
+	       .again = true, .left = 6, .left_units = 12 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) {
@@ -1255,9 +1313,9 @@ FIXTURE_VARIANT_ADD(pattern, backward_4k) {
 	.p = { run_backward, .buf = KB(4), .plain = 110, .left = 1 }
 };
 
-/* What two reads share goes with the one, and is read again for the other. */
+/* Two reads share a folio: it stays for the other. */
 FIXTURE_VARIANT_ADD(pattern, backward_5000) {
-	.p = { run_backward, .buf = 5000, .plain = 200, .left = 1 }
+	.p = { run_backward, .buf = 5000, .plain = 110, .left = 1 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, tail_1k) {
@@ -1710,8 +1768,8 @@ TEST_F_TIMEOUT(file, mapping_stays, TIMEOUT)
 TEST_F_TIMEOUT(file, dirty_is_not_lost, TIMEOUT)
 {
 	struct file *f = &self->f;
+	__u64 left, most;
 	size_t pos;
-	__u64 left;
 	int fd;
 
 	if (at.bdev)
@@ -1728,8 +1786,12 @@ TEST_F_TIMEOUT(file, dirty_is_not_lost, TIMEOUT)
 	get_range(f, fd, 0, f->size, KB(4), RWF_DONTCACHE);
 	left = cached(f);
 	TH_LOG("pages left %llu of %zu", left, f->size / page);
-	/* And two that were written back just then. */
-	EXPECT_LE(left, f->size / page / 100 + 2 * KB(64) / page)
+	/*
+	 * And two that were written back just then.  XFS looks up what a short
+	 * write may have reserved in vain, and so claims a folio now and then.
+	 */
+	most = f->size / page / 100 + 2 * KB(64) / page + f->size / page / 8;
+	EXPECT_LE(left, most)
 		TH_LOG(STAYS);
 	ASSERT_TRUE(make_cold(f));
 	get_range(f, fd, 0, f->size, KB(64), 0);
