@@ -380,7 +380,7 @@ part_request() {
 		cd /sys/kernel/debug/fail_make_request || return
 		echo Y >task-filter
 		echo 0 >verbose
-		echo 7 >probability
+		echo 25 >probability
 		echo -1 >./times
 		cd /job || return
 		echo 1 >"/sys/block/${dev##*/}/make-it-fail"
