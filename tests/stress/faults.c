@@ -690,31 +690,41 @@ static void kill_round(const char *path)
 static int kill_readers(unsigned long rounds, const char *path)
 {
 	int fd = open_file(path, O_RDONLY);
-	long before, after;
+	long before, after, lost;
 
 	for (int i = 0; i < 50; i++)
 		kill_round(path);
 	operations = 0;
 	make_cold(fd);
 	before = mem_free();
-	for (unsigned long i = 0; i < rounds; i++) {
-		kill_round(path);
-		nr_faults += 3;
-		if (i % 200 == 199) {
-			printf("%lu of %lu rounds\n", i + 1, rounds);
-			fflush(stdout);
+	/*
+	 * Free pages on the lists of processors do not count as free, and these
+	 * grow once.  What leaks is lost each time.
+	 */
+	for (int try = 0; try < 3; try++) {
+		for (unsigned long i = 0; i < rounds; i++) {
+			kill_round(path);
+			nr_faults += 3;
+			if (i % 200 == 199) {
+				printf("%lu of %lu rounds\n", i + 1, rounds);
+				fflush(stdout);
+			}
 		}
+		make_cold(fd);
+		if (cached(fd))
+			die(EX_FAILED, "%ld pages of the file cannot be dropped",
+			    cached(fd));
+		after = mem_free();
+		lost = before - after;
+		/* A page in each second process would be more. */
+		if (rounds < 100 || lost <= (long)rounds * 3 * 4 / 2)
+			break;
+		before = after;
 	}
-	make_cold(fd);
-	if (cached(fd))
-		die(EX_FAILED, "%ld pages of the file cannot be dropped",
-		    cached(fd));
-	after = mem_free();
-	printf("lost %ld KiB\n", before - after);
-	/* A page in each second process would be more. */
-	if (rounds >= 100 && before - after > (long)rounds * 3 * 4 / 2)
-		die(EX_FAILED, "%ld KiB are lost after %lu rounds",
-		    before - after, rounds);
+	printf("lost %ld KiB\n", lost);
+	if (rounds >= 100 && lost > (long)rounds * 3 * 4 / 2)
+		die(EX_FAILED, "%ld KiB are lost after %lu rounds, three times",
+		    lost, rounds);
 	return 0;
 }
 
