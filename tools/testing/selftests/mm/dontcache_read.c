@@ -672,10 +672,13 @@ static void run_strided(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
-/* With buf 0: of any length up to 5000 bytes, at any place. */
+/*
+ * With buf 0: of any length up to 5000 bytes, at any place.  With async: not at
+ * the first try, as io_uring does it.
+ */
 static void run_random(struct file *f, const struct pattern *p, int rwf)
 {
-	int fd = reopen(f), i;
+	int fd = reopen(f), i, tries;
 	unsigned int seed = 1;
 	size_t len, pos;
 
@@ -686,6 +689,13 @@ static void run_random(struct file *f, const struct pattern *p, int rwf)
 		} else {
 			len = any(&seed) % 5000 + 1;
 			pos = any(&seed) % (f->size - len);
+		}
+		for (tries = p->async ? 2 : 0; tries; tries--) {
+			struct iovec iov = { buffer(), len };
+
+			if (preadv2(fd, &iov, 1, f->base + pos,
+				    rwf | RWF_NOWAIT) != -1)
+				break;
 		}
 		get_range(f, fd, pos, pos + len, len, rwf);
 	}
@@ -1241,7 +1251,7 @@ FIXTURE_VARIANT_ADD(pattern, overtaken_16k) {
 
 FIXTURE_VARIANT_ADD(pattern, overtaken_16k_own_files) {
 	.p = { run_overtaken, .buf = KB(16), .n = 4, .own = true, .amp = 112,
-	       .left = 1 }
+	       .left = 4 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, overtaken_5000) {
@@ -1357,7 +1367,7 @@ FIXTURE_VARIANT_ADD(pattern, strided_40) {
 };
 
 #define RANDOM(nr, len, bytes)						\
-	.p = { run_random, .size = bytes, .buf = len, .n = nr, .spans = 102, \
+	.p = { run_random, .size = bytes, .buf = len, .n = nr, .spans = 104, \
 	       .left_kb = 256, .left_units = 8, .left_plain = 25 }
 
 FIXTURE_VARIANT_ADD(pattern, random_1k) { RANDOM(1000, KB(1), SIZE) };
@@ -1365,6 +1375,13 @@ FIXTURE_VARIANT_ADD(pattern, random_to_5000) { RANDOM(1000, 0, SIZE) };
 FIXTURE_VARIANT_ADD(pattern, random_4k) { RANDOM(1000, KB(4), SIZE) };
 FIXTURE_VARIANT_ADD(pattern, random_1k_32m) { RANDOM(4000, KB(1), MB(32)) };
 FIXTURE_VARIANT_ADD(pattern, random_to_5000_32m) { RANDOM(4000, 0, MB(32)) };
+
+FIXTURE_VARIANT_ADD(pattern, random_retried_1k) {
+	RANDOM(600, KB(1), SIZE),
+	.p.async = true,
+	.p.left_kb = 192,
+	.p.left_plain = 0
+};
 
 FIXTURE_VARIANT_ADD(pattern, abandon_1k) {
 	.p = { run_abandon, .buf = KB(1), .n = 16, .plain = 102,
