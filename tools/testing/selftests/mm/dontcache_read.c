@@ -1379,6 +1379,7 @@ FIXTURE_VARIANT_ADD(pattern, random_to_5000_32m) { RANDOM(4000, 0, MB(32)) };
 FIXTURE_VARIANT_ADD(pattern, random_retried_1k) {
 	RANDOM(600, KB(1), SIZE),
 	.p.async = true,
+	.p.spans = 0,		/* an attempt may fetch for nobody */
 	.p.left_kb = 192,
 	.p.left_plain = 0
 };
