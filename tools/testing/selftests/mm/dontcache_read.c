@@ -1287,14 +1287,19 @@ FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) {
 FIXTURE_VARIANT_ADD(pattern, uring_4k) { URING(MB(4), KB(4)) };
 FIXTURE_VARIANT_ADD(pattern, uring_16k) { URING(MB(8), KB(16)) };
 
+/* Workers are threads, and as late as they are. */
+#define ASYNC								\
+	.p.async = true, .p.amp = 125, .p.again = true, .p.left = 6,	\
+	.p.left_units = 12
+
 FIXTURE_VARIANT_ADD(pattern, uring_async_4k) {
 	URING(MB(4), KB(4)),
-	.p.async = true
+	ASYNC
 };
 
 FIXTURE_VARIANT_ADD(pattern, uring_async_16k) {
 	URING(MB(8), KB(16)),
-	.p.async = true
+	ASYNC
 };
 
 /*
