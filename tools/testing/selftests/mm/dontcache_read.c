@@ -1267,7 +1267,7 @@ FIXTURE_VARIANT_ADD(pattern, overtaken_5000) {
  */
 FIXTURE_VARIANT_ADD(pattern, threads_16k) {
 	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 125, .again = true,
-	       .left = 6, .left_units = 12 }
+	       .left = 12, .left_units = 12 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) {
@@ -1289,7 +1289,7 @@ FIXTURE_VARIANT_ADD(pattern, uring_16k) { URING(MB(8), KB(16)) };
 
 /* Workers are threads, and as late as they are. */
 #define ASYNC								\
-	.p.async = true, .p.amp = 125, .p.again = true, .p.left = 6,	\
+	.p.async = true, .p.amp = 125, .p.again = true, .p.left = 12,	\
 	.p.left_units = 12
 
 FIXTURE_VARIANT_ADD(pattern, uring_async_4k) {
