@@ -162,7 +162,7 @@ static struct shared {
 	_Atomic unsigned long seq;	/* odd: shape is changing */
 	/* The size of the file is between these. */
 	_Atomic long size_low, size_high;
-	_Atomic int failed;
+	_Atomic int failed, told;
 	_Atomic unsigned long lacked;	/* ENOMEM */
 	struct shown shown[MAX_WORKERS];
 	unsigned char model[];
@@ -254,11 +254,22 @@ static void kill_children(void)
 			kill(workers[i].pid, SIGKILL);
 }
 
+/* Who fails first tells; nobody ends the run before that is done. */
+static bool first_to_tell(void)
+{
+	if (!atomic_exchange(&shared->failed, 1))
+		return true;
+	for (int ms = 0; !atomic_load(&shared->told) && ms < 10000; ms += 10)
+		usleep(10000);
+	return false;
+}
+
 #define fail(w, fmt, ...) do {						\
-	if (!atomic_exchange(&shared->failed, 1)) {			\
+	if (first_to_tell()) {						\
 		fprintf(stderr, "stress: worker %d, %s: " fmt "\n",	\
 			(w)->nr, ops[(w)->now->op].name, ##__VA_ARGS__);\
 		print_log();						\
+		atomic_store(&shared->told, 1);				\
 	}								\
 	if (!(w)->is_process)						\
 		kill_children();					\
@@ -1454,20 +1465,22 @@ static unsigned long all_done(void)
 /* The control: somebody else changes a byte. */
 static void wreck_byte(void)
 {
-	long size = atomic_load(&shared->size_low);
 	static uint64_t rng;
 	unsigned char byte;
-	long off;
+	long size, off;
 
-	if (!size)
+	/* Only a byte: a file of another size is another fault. */
+	if (pthread_rwlock_tryrdlock(&shared->shape))
 		return;
+	size = atomic_load(&shared->size_low);
 	rng = mix(rng + seed);
-	off = rng % size;
-	if (pread(shared_fd, &byte, 1, off) != 1)
-		return;
-	byte ^= 0x55;
-	if (pwrite(shared_fd, &byte, 1, off) != 1)
-		die("write");
+	off = size ? rng % size : 0;
+	if (size && pread(shared_fd, &byte, 1, off) == 1) {
+		byte ^= 0x55;
+		if (pwrite(shared_fd, &byte, 1, off) != 1)
+			die("write");
+	}
+	shape_unlock();
 }
 
 /* Wait for the workers, tell how far they are, see who hangs or died. */
@@ -1488,10 +1501,11 @@ static void watch(double began)
 		if (pid > 0) {
 			processes--;
 			if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-				if (!atomic_exchange(&shared->failed, 1)) {
+				if (first_to_tell()) {
 					fprintf(stderr, "stress: a process ended with status %x\n",
 						status);
 					print_log();
+					atomic_store(&shared->told, 1);
 				}
 				kill_children();
 				_exit(1);
@@ -1618,6 +1632,7 @@ int main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 	seconds = now() - began;
 	if (all_done() != nr_ops || atomic_load(&shared->failed)) {
+		first_to_tell();
 		fprintf(stderr, "stress: %lu of %lu operations\n", all_done(),
 			nr_ops);
 		return 1;
