@@ -672,6 +672,44 @@ static void run_strided(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
+/* A stream, and now and then two short reads of what is read ahead of it. */
+static void run_peek(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f), i = 0, j;
+	unsigned int seed = 1;
+	off_t pos, ahead;
+
+	for (pos = 0; pos < (off_t)f->size; pos += p->buf) {
+		get_range(f, fd, pos, pos + p->buf, p->buf, rwf);
+		if (++i % p->n)
+			continue;
+		for (j = 0; j < 2; j++) {
+			ahead = pos + p->buf + any(&seed) % (2 * at.window);
+			if (ahead + KB(1) <= f->size)
+				get_range(f, fd, ahead, ahead + KB(1), KB(1),
+					  rwf);
+		}
+	}
+	close(fd);
+}
+
+/* A few reads near each other, in no order, then a few far away. */
+static void run_clusters(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f), i, j;
+	unsigned int seed = 1;
+	off_t base, pos;
+
+	for (i = 0; i < p->n; i++) {
+		base = any(&seed) % (f->size - KB(64) - p->buf);
+		for (j = 0; j < 4; j++) {
+			pos = base + any(&seed) % KB(64);
+			get_range(f, fd, pos, pos + p->buf, p->buf, rwf);
+		}
+	}
+	close(fd);
+}
+
 /*
  * With buf 0: of any length up to 5000 bytes, at any place.  With async: not at
  * the first try, as io_uring does it.
@@ -1018,7 +1056,8 @@ static const char *unfit(const struct pattern *p)
 		return why;
 	}
 	/* One read that hits the start of the file reads a window. */
-	if (p->run == run_random && p->size < 32 * at.window) {
+	if ((p->run == run_random || p->run == run_clusters) &&
+	    p->size < 32 * at.window) {
 		snprintf(why, sizeof(why),
 			 "windows of %zu bytes are too large for random reads",
 			 at.window);
@@ -1266,13 +1305,12 @@ FIXTURE_VARIANT_ADD(pattern, overtaken_5000) {
  * an unfixed kernel reads (135 % and, with units of 64K, 384 %).
  */
 FIXTURE_VARIANT_ADD(pattern, threads_16k) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 125, .again = true,
-	       .left = 12, .left_units = 12 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .amp = 115, .left = 8 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_16k_own_files) {
-	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 125,
-	       .again = true, .left = 6, .left_units = 12 }
+	.p = { run_pull, .buf = KB(16), .n = 4, .own = true, .amp = 120,
+	       .left = 8 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, threads_parts_16k) {
@@ -1369,6 +1407,25 @@ FIXTURE_VARIANT_ADD(pattern, second_reader_2m) {
 /* Rarely to the end of a folio: what is left behind has a bound. */
 FIXTURE_VARIANT_ADD(pattern, strided_40) {
 	.p = { run_strided, .buf = 40, .start = KB(3), .plain = 102, .left = 1 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, strided_32k) {
+	.p = { run_strided, .size = MB(32), .buf = KB(32), .start = KB(320),
+	       .plain = 102, .left = 1, .left_units = 1 }
+};
+
+/*
+ * What is read ahead of a stream waits for it when others look into it.  They
+ * also look behind it, and what they left there a plain stream finds.
+ */
+FIXTURE_VARIANT_ADD(pattern, peek_4k) {
+	.p = { run_peek, .buf = KB(4), .n = 8, .amp = 160, .again = true,
+	       .left = 1 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, clusters_1k) {
+	.p = { run_clusters, .size = MB(32), .buf = KB(1), .n = 400,
+	       .spans = 120, .left = 2, .left_plain = 25 }
 };
 
 #define RANDOM(nr, len, bytes)						\
@@ -2369,6 +2426,10 @@ FIXTURE_SETUP(readahead)
 	if (self->guard < 0)
 		SKIP(return, "/sys/kernel/tracing/instances: %s",
 		     strerror(errno));
+	/* Each thread would read ahead into the part of the next. */
+	if (!why && variant->unordered &&
+	    usual_size() / variant->p.n < 4 * at.window)
+		why = "windows are too large for the parts of the threads";
 	if (why)
 		SKIP(return, "%s", why);
 	make_file(&self->f, variant->p.size);
