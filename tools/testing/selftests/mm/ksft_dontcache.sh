@@ -4,6 +4,10 @@
 # Has dontcache_read run on one file system of an NVMe disk and on one of a
 # rotational disk, where there are such; where there is neither, it looks for a
 # place by itself.  DONTCACHE_DIRS says where to run it instead.
+#
+# usage: ksft_dontcache.sh [options of dontcache_read, such as -f small]
+#
+# kselftest's runner passes KSELFTEST_KSFT_DONTCACHE_SH_ARGS.
 
 # The first mounted file system on a disk of this kind in which we can make
 # files, and read them with RWF_DONTCACHE.
@@ -47,4 +51,7 @@ if [ -z "$DONTCACHE_DIRS" ]; then
 	export DONTCACHE_DIRS
 fi
 
+if [ $# != 0 ]; then
+	export DONTCACHE_ARGS="$*"
+fi
 ./run_vmtests.sh -t dontcache
