@@ -2949,7 +2949,7 @@ static const char *use_loop(void)
 	static char why[128];
 	char dev[32], path[32];
 	const char *tmp = getenv("TMPDIR") ?: "/tmp";
-	int ctl, loop = -1, back, fs, mnt, nr;
+	int ctl, loop = -1, back, fs, mnt, nr, ro;
 	struct loop_config conf = {
 		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
 	};
@@ -2991,6 +2991,10 @@ static const char *use_loop(void)
 			close(loop);
 			continue;
 		}
+		/* Without CONFIG_BLK_DEV_WRITE_MOUNTED no writer may have it. */
+		ro = open(dev, O_RDONLY | O_CLOEXEC);
+		close(loop);
+		loop = ro;
 		fs = syscall(__NR_fsopen, kinds[i].fs, 1);
 		mnt = -1;
 		if (fs >= 0 &&
