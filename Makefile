@@ -6,8 +6,9 @@ KERNEL_UNDER_TEST ?= patched
 RUN ?=
 ARGS ?=
 SCENARIOS ?=
+PARTS ?=
 V ?= 0
-export V KERNEL
+export V KERNEL PARTS
 
 .DEFAULT_GOAL := help
 .PHONY: help bench bench-full bench-virtual report publish test stress check bisect-check \
@@ -20,6 +21,7 @@ help:
 	@echo 'make report         a page with pictures of the newest results: out/report'
 	@echo 'make publish        keep the newest results in results/, their tables in README.md'
 	@echo 'make test           test the patched kernel; stock must fail; test the harness'
+	@echo '                    (PARTS="patched-nvme series" for some of it: tests/run)'
 	@echo 'make stress         the kernel with sanitizers, under stress and faults (STRESS_OPS=n)'
 	@echo 'make check          all checks that need no guest'
 	@echo 'make bisect-check   build every commit of the series on its own'
