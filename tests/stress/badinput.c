@@ -32,13 +32,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#define DONTCACHE	0x80
-#define NOWAIT		0x08
-#define PAGE		4096L
+#include "common.h"
+
 /* Neither a multiple of the page nor of the sector. */
 #define FILE_SIZE	(5 * PAGE + 123)
 #define POISON		0xa5
@@ -205,7 +202,7 @@ static void pair(const struct descriptor *d, const struct iovs *v, long offset,
 		 int flags)
 {
 	struct result plain = call(d->fd, v, offset, flags);
-	struct result dc = call(d->fd, v, offset, flags | DONTCACHE);
+	struct result dc = call(d->fd, v, offset, flags | RWF_DONTCACHE);
 
 	if (dc.ret < 0 && (dc.touched || dc.offset != dc.start))
 		tell(d, v, offset, flags, &plain, &dc,
@@ -215,7 +212,7 @@ static void pair(const struct descriptor *d, const struct iovs *v, long offset,
 	else if (dc.error == EOPNOTSUPP && !d->takes)
 		return;
 	/* What is in the cache may have changed between the two calls. */
-	if ((flags & NOWAIT) && (plain.error == EAGAIN || dc.error == EAGAIN))
+	if ((flags & RWF_NOWAIT) && (plain.error == EAGAIN || dc.error == EAGAIN))
 		return;
 	tell(d, v, offset, flags, &plain, &dc, "not the same");
 }
@@ -261,13 +258,13 @@ static void cold(const struct descriptor *d)
 			posix_fadvise(d->fd, 0, 0, POSIX_FADV_DONTNEED);
 			plain = call(d->fd, &iovs[v], offsets[o], 0);
 			posix_fadvise(d->fd, 0, 0, POSIX_FADV_DONTNEED);
-			dc = call(d->fd, &iovs[v], offsets[o], DONTCACHE);
+			dc = call(d->fd, &iovs[v], offsets[o], RWF_DONTCACHE);
 			if (!same(&plain, &dc) &&
 			    !(dc.error == EOPNOTSUPP && !d->takes))
 				tell(d, &iovs[v], offsets[o], 0, &plain, &dc,
 				     "cold: not the same");
 			/* and again: only what was copied may have gone */
-			dc = call(d->fd, &iovs[v], offsets[o], DONTCACHE);
+			dc = call(d->fd, &iovs[v], offsets[o], RWF_DONTCACHE);
 			if (!same(&plain, &dc) &&
 			    !(dc.error == EOPNOTSUPP && !d->takes))
 				tell(d, &iovs[v], offsets[o], 0, &plain, &dc,

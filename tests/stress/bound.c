@@ -28,20 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE	0x00000080
-#endif
-#ifndef __NR_cachestat
-#define __NR_cachestat	451
-#endif
+#include "common.h"
 
-#define KIB		1024L
-#define MIB		(1024 * KIB)
-#define PAGE		4096L
 #define FILE_SIZE	(1024 * MIB)
 
 enum way { HALFWAY, WINDOW, AFTER_END, RANDOM_ONE, THREADS, NR_WAYS };
@@ -62,22 +52,13 @@ static void die(const char *what)
 	exit(1);
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
-
 static long cached(void)
 {
-	struct { uint64_t off, len; } range = { 0, 0 };
-	struct { uint64_t cache, dirty, writeback, evicted, recently; } cs;
+	long pages = cached_pages(fds[0]);
 
-	if (syscall(__NR_cachestat, fds[0], &range, &cs, 0))
+	if (pages < 0)
 		die("cachestat");
-	return cs.cache;
+	return pages;
 }
 
 /* Pages of files that the cgroup is charged for. */
@@ -120,9 +101,8 @@ static void reclaim(void)
 static void read_at(int fd, long off, long len, int flags)
 {
 	static __thread unsigned char buf[128 * KIB];
-	struct iovec iov = { buf, len };
 
-	if (preadv2(fd, &iov, 1, off, flags) != len)
+	if (pread_flags(fd, buf, len, off, flags) != len)
 		die("read");
 	__atomic_fetch_add(&operations, 1, __ATOMIC_RELAXED);
 }

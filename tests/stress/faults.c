@@ -46,26 +46,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT	0x00000008
-#endif
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE	0x00000080
-#endif
-#ifndef __NR_cachestat
-#define __NR_cachestat	451
-#endif
+#include "common.h"
 
-#define KIB		1024L
-#define MIB		(1024 * KIB)
-#define PAGE		4096L
-#define SECTOR		512L
 #define MAX_LEN		MIB
 
 enum { EX_FAILED = 1, EX_WRONG_USAGE = 2, EX_UNSUPPORTED = 4 };
@@ -89,17 +75,9 @@ void die(int code, const char *fmt, ...)
 	exit(code);
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
-
 static unsigned long below(unsigned long n)
 {
-	rng += 0x9e3779b97f4a7c15;
+	rng += RANDOM_STEP;
 	return mix(rng) % n;
 }
 
@@ -151,13 +129,6 @@ static int open_file(const char *path, int flags)
 	return fd;
 }
 
-static ssize_t pread_flags(int fd, void *p, size_t len, loff_t off, int flags)
-{
-	struct iovec iov = { p, len };
-
-	return preadv2(fd, &iov, 1, off, flags);
-}
-
 static void make_cold(int fd)
 {
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -165,12 +136,11 @@ static void make_cold(int fd)
 
 static long cached(int fd)
 {
-	struct { uint64_t off, len; } range = { 0, 0 };
-	struct { uint64_t cache, dirty, writeback, evicted, recently; } cs;
+	long pages = cached_pages(fd);
 
-	if (syscall(__NR_cachestat, fd, &range, &cs, 0))
+	if (pages < 0)
 		die(EX_FAILED, "cachestat: %s", strerror(errno));
-	return cs.cache;
+	return pages;
 }
 
 static void write_file(const char *path, const char *text)

@@ -54,19 +54,13 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 /* Not in the headers of older distributions. */
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT	0x00000008
-#endif
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE	0x00000080
-#endif
 #ifndef MADV_COLD
 #define MADV_COLD	20
 #define MADV_PAGEOUT	21
@@ -76,10 +70,6 @@
 #endif
 #define MPOL_MF_MOVE_ALL	4
 
-#define KIB		1024L
-#define MIB		(1024 * KIB)
-#define PAGE		4096L
-#define SECTOR		512L
 #define MAX_LEN		MIB
 #define MAX_WORKERS	32
 #define LOG_SIZE	32
@@ -210,18 +200,10 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
-
 /* A number below n. */
 static unsigned long below(struct worker *w, unsigned long n)
 {
-	w->rng += 0x9e3779b97f4a7c15;
+	w->rng += RANDOM_STEP;
 	return mix(w->rng) % n;
 }
 
