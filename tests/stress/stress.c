@@ -12,8 +12,8 @@
  *	-m MIB		largest size of the file (default 8)
  *	-b		FILE is a block device: its first MIB MiB, size fixed
  *	-e		ENOMEM is no error: memory is short, try again
- *	-x		print how many operations of each kind there were, and their
- *		seconds
+ *	-x		print how many operations of each kind there were, their
+ *			seconds, and those of the processor
  *	-w		change bytes behind the back of the model: must be found
  *	-H		print the sum of FILE, as is printed at the end of a run
  *
@@ -142,7 +142,7 @@ struct shown {
 	_Atomic unsigned long done;
 	_Atomic unsigned long checked;	/* bytes compared */
 	unsigned long count[NR_OPS];
-	double seconds[NR_OPS];
+	double seconds[NR_OPS], cpu[NR_OPS];
 	struct entry log[LOG_SIZE];
 };
 
@@ -192,12 +192,17 @@ static int weights;
 static __thread sigjmp_buf bus_env;
 static __thread volatile bool bus_expected;
 
-static double now(void)
+static double clock_now(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static double now(void)
+{
+	return clock_now(CLOCK_MONOTONIC);
 }
 
 /* A number below n. */
@@ -1113,7 +1118,7 @@ static void one(struct worker *w)
 {
 	unsigned long done = atomic_load(&w->me->done);
 	long r;
-	double began = now();
+	double began = now(), cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
 	enum op op;
 
 	do {
@@ -1226,6 +1231,7 @@ static void one(struct worker *w)
 		break;
 	}
 	w->me->seconds[op] += now() - began;
+	w->me->cpu[op] += clock_now(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	atomic_store(&w->me->done, done + 1);
 }
 
@@ -1523,7 +1529,7 @@ int main(int argc, char **argv)
 	struct sigaction sa = { .sa_sigaction = on_bus,
 				.sa_flags = SA_SIGINFO | SA_NODEFER };
 	unsigned long checked = 0, total[NR_OPS] = { 0 };
-	double spent[NR_OPS] = { 0 };
+	double spent[NR_OPS] = { 0 }, cpu[NR_OPS] = { 0 };
 	bool only_sum = false, counts = false;
 	double began, seconds;
 	long size;
@@ -1626,17 +1632,17 @@ int main(int argc, char **argv)
 	check_all(size);
 	for (int i = 0; i < nr_workers; i++) {
 		checked += atomic_load(&shared->shown[i].checked);
-		for (int k = 0; k < NR_OPS; k++)
-			{
+		for (int k = 0; k < NR_OPS; k++) {
 			total[k] += shared->shown[i].count[k];
 			spent[k] += shared->shown[i].seconds[k];
+			cpu[k] += shared->shown[i].cpu[k];
 		}
 	}
 	if (counts) {
 		printf("counts");
 		for (int k = 0; k < NR_OPS; k++)
-			printf(" %s %lu %.1f", ops[k].name, total[k],
-			       spent[k]);
+			printf(" %s %lu %.1f %.1f", ops[k].name, total[k],
+			       spent[k], cpu[k]);
 		printf("\n");
 	}
 	printf("sum %016llx size %ld\n",
