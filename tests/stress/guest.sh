@@ -263,6 +263,15 @@ run_stress() {
 	else
 		same_after_remount
 	fi
+	# The one reason for which a direct read may fail (see stress.c), and
+	# the kernel says so.
+	_collided=$(sed -n 's/^collided //p' /tmp/said)
+	if [ "$_collided" ]; then
+		note="${note:+$note; }$_collided"
+		tail -n +"$kmsg_from" "$OUT/kmsg" |
+			grep -q 'Direct I/O collision' ||
+			wrong "the kernel knows of no such collision"
+	fi
 }
 
 part_coherency() {

@@ -27,7 +27,11 @@
  * file, that readers of foreign bytes do not wait for.
  *
  * Direct writes are coherent with the page cache only if nobody dirties the
- * same folios meanwhile, so these two exclude each other.  Readers do not.
+ * same folios meanwhile, so these two exclude each other.  Readers do not: a
+ * direct read writes dirty folios out, then looks for the blocks, and fails with
+ * EIO if a store faulted on a hole between the two (iomap_dio_iter(); the kernel
+ * says "Direct I/O collision").  Only then, only for that reason, and not again
+ * while nobody stores.
  *
  * The same SEED, OPS, WORKERS and MIB give each worker the same operations; the
  * order among workers is up to the scheduler.  When something is wrong, the
@@ -154,6 +158,9 @@ static struct shared {
 	_Atomic long size_low, size_high;
 	_Atomic int failed, told;
 	_Atomic unsigned long lacked;	/* ENOMEM */
+	/* through mappings: begun, and done */
+	_Atomic unsigned long stores_begun, stores_done;
+	_Atomic unsigned long collided;	/* direct reads with these */
 	struct shown shown[MAX_WORKERS];
 	unsigned char model[];
 } *shared;
@@ -760,7 +767,9 @@ static void do_store(struct worker *w)
 	if (r.len) {
 		fill(w, w->buf, r.off, r.len);
 		own_begin(w);
+		atomic_fetch_add(&shared->stores_begun, 1);
 		memcpy(w->map + (r.off - w->map_off), w->buf, r.len);
+		atomic_fetch_add(&shared->stores_done, 1);
 		memcpy(shared->model + r.off, w->buf, r.len);
 		own_end(w);
 	}
@@ -824,6 +833,7 @@ static void do_splice_write(struct worker *w)
 static void do_direct_read(struct worker *w)
 {
 	struct range r = pick_any(w);
+	unsigned long stores_done;
 	struct look l;
 	ssize_t n;
 
@@ -833,7 +843,17 @@ static void do_direct_read(struct worker *w)
 	if (r.len > MAX_LEN)
 		r.len = MAX_LEN;
 	look_begin(&l, r);
+	stores_done = atomic_load(&shared->stores_done);
 	n = pread(w->direct_fd, w->buf, r.len, r.off);
+	if (n < 0 && errno == EIO && !is_bdev &&
+	    atomic_load(&shared->stores_begun) != stores_done) {
+		pthread_rwlock_wrlock(&shared->direct);
+		atomic_fetch_add(&shared->collided, 1);
+		w->now->extra = EIO;
+		look_begin(&l, r);
+		n = pread(w->direct_fd, w->buf, r.len, r.off);
+		pthread_rwlock_unlock(&shared->direct);
+	}
 	if (n < 0 && lack(errno))
 		return;
 	if (n < 0)
@@ -1650,6 +1670,9 @@ int main(int argc, char **argv)
 	if (may_lack)
 		printf("lacked memory %lu times\n",
 		       atomic_load(&shared->lacked));
+	if (atomic_load(&shared->collided))
+		printf("collided %lu direct reads with stores\n",
+		       atomic_load(&shared->collided));
 	printf("done %lu operations, %.1f seconds, %.1f MiB compared\n", nr_ops,
 	       seconds, checked / 1048576.0);
 	return 0;
