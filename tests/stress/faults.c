@@ -4,6 +4,7 @@
  *
  *	faults create MIB FILE
  *	faults clone FROM TO
+ *	faults hold PAGES FILE
  *	faults window BADBLOCKS FILE
  *	faults alloc OPS FILE
  *	faults request OPS FILE
@@ -11,7 +12,9 @@
  *	faults gone FILE
  *
  * create writes the file that the others read: each 64-bit word is a function
- * of its offset.  clone copies a disk, but not the parts that are zero.
+ * of its offset.  clone copies a disk, but not the parts that are zero.  hold
+ * keeps some of FILE's pages, but not FILE, until it is killed: a leak for the
+ * control.
  *
  * window: BADBLOCKS is the attribute of a null_blk disk, FILE is on that disk.
  *	Blocks in the middle of a readahead window, and elsewhere, become
@@ -193,6 +196,23 @@ static int clone_disk(const char *from, const char *to)
 	if (n < 0 || fsync(out))
 		die(EX_FAILED, "%s, %s: %s", from, to, strerror(errno));
 	return 0;
+}
+
+static int hold(long pages, const char *path)
+{
+	int fd = open_file(path, O_RDONLY), p[2];
+	loff_t off = 0;
+
+	if (pipe(p))
+		die(EX_FAILED, "pipe: %s", strerror(errno));
+	while (off < pages * PAGE)
+		if (splice(fd, &off, p[1], NULL, pages * PAGE - off, 0) <= 0)
+			die(EX_FAILED, "%s: %s", path, strerror(errno));
+	close(fd);
+	printf("holding\n");
+	fflush(stdout);
+	for (;;)
+		pause();
 }
 
 /* Where a byte of the file is on the disk. */
@@ -717,6 +737,8 @@ int main(int argc, char **argv)
 		return create(atol(argv[2]), argv[3]);
 	else if (!strcmp(what, "clone"))
 		return clone_disk(argv[2], argv[3]);
+	else if (!strcmp(what, "hold"))
+		return hold(atol(argv[2]), argv[3]);
 	else if (!strcmp(what, "window"))
 		rc = window(argv[2], argv[3]);
 	else if (!strcmp(what, "alloc"))
