@@ -20,8 +20,8 @@ PATH=$PATH:/usr/sbin
 
 # All that tests could leave behind.
 state() {
-	for dir in /mnt/* /tmp /ks /ks/mm; do
-		echo "$dir:" && ls -A "$dir"
+	for _d in /mnt/* /tmp /ks /ks/mm; do
+		echo "$_d:" && ls -A "$_d"
 	done
 	df -Pk 2>/dev/null | awk '/^.dev/ { print $6, $3 }'
 	df -Pi 2>/dev/null | awk '/^.dev/ { print $6, $3 }'
@@ -180,43 +180,44 @@ it does not say what is missing"
 has "ok 1 dontcache_read -r $small # SKIP"
 verdict 'nowhere to run: skipped, and the reason told'
 
-# interrupted NAME SIGNAL OF DIR SELECT...: once there is DIR, which a test has
-# made, kill OF: the job with all that is in its process group, the program, or
+# interrupted NAME SIGNAL OF DIR COMMAND...: once a test has made a directory in
+# DIR, kill OF: the job with all that is in its process group, the program, or
 # the test.
 interrupted() {
-	what=$1 sig=$2 of=$3 dir=$4
+	what=$1
+	hunt "$2" "$3" "$4" >/hunted 2>&1 &
 	shift 4
 	state >/before
-	rm -f /rc
 	cd /ks/mm || exit
-	# A shell without job control has its jobs ignore SIGINT.
+	# Here it has a process group of its own.  What a shell without job
+	# control starts in the background would ignore SIGINT.
 	bash -c "set -m
 		$* >$said 2>&1 &
 		echo \$! >/job.pid
-		wait \$!
-		echo \$? >/rc" 2>/dev/null &
-	for _ in $(seq 300); do
-		made=$(ls -d "$dir"/dontcache_read.* 2>/dev/null) && break
-		usleep 100000
-	done
-	if [ "$made" ]; then
-		case $of in
-		job)	kill "-$sig" "-$(cat /job.pid)" ;;
-		test)	kill "-$sig" "${made##*.}" ;;
-		program) # the parent of the test
-			kill "-$sig" "$(awk '/^PPid:/ { print $2 }' \
-				"/proc/${made##*.}/status")" ;;
-		esac || bad="$bad
-nothing to kill"
-	else
-		bad="$bad
-no test made a directory in $dir"
-	fi
+		wait \$!" 2>/dev/null
+	rc=$?
 	wait
-	rc=$(cat /rc)
 	[ "$rc" != 0 ] || bad="$bad
 exit status 0"
+	[ ! -s /hunted ] || bad="$bad
+$(cat /hunted)"
 	verdict "$what: leaves nothing"
+}
+
+# hunt SIGNAL OF DIR: see there
+hunt() {
+	for _ in $(seq 300); do
+		made=$(ls -d "$3"/dontcache_read.* 2>/dev/null) && break
+		usleep 100000
+	done
+	test=${made##*.}
+	case $made-$2 in
+	-*)	echo "no test made a directory in $3" ;;
+	*-job)	kill "-$1" "-$(cat /job.pid)" ;;
+	*-test)	kill "-$1" "$test" ;;
+	*-program) # the parent of the test
+		kill "-$1" "$(awk '/^PPid:/ { print $2 }' "/proc/$test/status")" ;;
+	esac
 }
 
 tracing=/sys/kernel/tracing/instances cgroup=/sys/fs/cgroup
