@@ -1056,8 +1056,9 @@ static const char *unfit(const struct pattern *p)
 		return why;
 	}
 	/* One read that hits the start of the file reads a window. */
-	if ((p->run == run_random || p->run == run_clusters) &&
-	    p->size < 32 * at.window) {
+	if ((p->run == run_random || p->run == run_clusters ||
+	     p->run == run_peek) &&
+	    (p->size ? p->size : usual_size()) < 32 * at.window) {
 		snprintf(why, sizeof(why),
 			 "windows of %zu bytes are too large for random reads",
 			 at.window);
