@@ -317,9 +317,15 @@ static void fill(struct worker *w, unsigned char *p, long off, long len)
 static long pick_len(struct worker *w)
 {
 	unsigned long r = below(w, 100);
-	int bits = below(w, r < 80 ? 13 : r < 96 ? 17 : 20);
+	int bits = below(w, r < 88 ? 13 : r < 98 ? 17 : 20);
 
 	return (1L << bits) + below(w, 1L << bits);
+}
+
+/* What a stream reads at a time: 512 bytes to 128 KiB, mostly small. */
+static long pick_chunk(struct worker *w)
+{
+	return 1L << (9 + below(w, below(w, 4) ? 6 : 9));
 }
 
 struct range {
@@ -515,7 +521,7 @@ static void do_stream(struct worker *w, int fd, long *pos, long *chunk)
 	if (!*chunk || *pos >= max_size ||
 	    *pos >= atomic_load(&shared->size_high)) {
 		*pos = below(w, 4) ? 0 : (long)below(w, max_size);
-		*chunk = below(w, 3) ? 1L << (9 + below(w, 9)) : pick_len(w);
+		*chunk = below(w, 3) ? pick_chunk(w) : pick_len(w);
 	}
 	r = (struct range){ *pos, *chunk };
 	if (r.len > max_size - r.off)
@@ -532,7 +538,7 @@ static void do_back(struct worker *w)
 
 	if (!w->back_chunk || w->back_pos <= 0) {
 		w->back_pos = atomic_load(&shared->size_low);
-		w->back_chunk = 1L << (9 + below(w, 9));
+		w->back_chunk = pick_chunk(w);
 		if (!w->back_pos)
 			return;
 	}
@@ -974,7 +980,7 @@ static void do_truncate(struct worker *w)
 	int ret;
 
 	/* Mostly near the end, or the file would be small all the time. */
-	if (below(w, 4))
+	if (below(w, 8))
 		to = max_size - pick_len(w);
 	else
 		to = below(w, max_size + 1);
@@ -991,9 +997,20 @@ static void do_truncate(struct worker *w)
 	shape_end(to);
 }
 
+/*
+ * Where bytes move.  All that is behind is written and leaves the page cache, so
+ * it is mostly not much.
+ */
+static long pick_move(struct worker *w)
+{
+	long from = below(w, 4) ? max_size - MIB : 0;
+
+	return (from + below(w, max_size - from)) & -block;
+}
+
 static void do_collapse(struct worker *w)
 {
-	long off = below(w, max_size) & -block;
+	long off = pick_move(w);
 	long len = (pick_len(w) + block - 1) & -block;
 	long size;
 
@@ -1014,7 +1031,7 @@ static void do_collapse(struct worker *w)
 
 static void do_insert(struct worker *w)
 {
-	long off = below(w, max_size) & -block;
+	long off = pick_move(w);
 	long len = (pick_len(w) + block - 1) & -block;
 	long size;
 
@@ -1038,7 +1055,8 @@ static void do_fsync(struct worker *w)
 	struct range r = pick_any(w);
 	int ret;
 
-	switch (below(w, 3)) {
+	/* Mostly only a range: the others wait for what all have written. */
+	switch (below(w, 8)) {
 	case 0:
 		ret = fsync(w->fd);
 		break;
