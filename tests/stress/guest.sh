@@ -469,7 +469,8 @@ part_gone() {
 
 # A page that somebody outside holds when its file is no more
 part_control_leak() {
-	./faults hold 1 "$dir/file" >/tmp/held &
+	: >/tmp/held
+	./faults hold 1 "$dir/file" >>/tmp/held &
 	_holder=$!
 	until grep -q holding /tmp/held; do
 		kill -0 "$_holder" || break
