@@ -196,9 +196,10 @@ insert_block() {
 
 # compose BASE: commits the series on top of the base and sets HEAD_COMMIT, and
 # COMMITS to the list of commits.  SENDER_NAME and SENDER_EMAIL, if set, stand
-# for mails that name no author.  Needs scratch().
+# for mails that name no author.  COMPOSE_FIRST=N takes the first N mails,
+# COMPOSE_WITHOUT=N all but the Nth.  Needs scratch().
 compose() {
-	_base=$1
+	_base=$1 _n=0
 	_commit=$(base_commit "$_base") || exit
 	export GIT_INDEX_FILE="$SCRATCH/index"
 	rm -f "$GIT_INDEX_FILE"
@@ -208,6 +209,9 @@ compose() {
 	[ -s "$SCRATCH/lines" ] || die "$EX_APPLY" \
 		"$(series_file "$_base") names no mail"
 	while read -r _name _paths; do
+		_n=$((_n + 1))
+		[ "$_n" != "${COMPOSE_WITHOUT:-}" ] || continue
+		[ "$_n" -le "${COMPOSE_FIRST:-$_n}" ] || break
 		_file=$(mail_file "$_base" "$_name")
 		[ -f "$_file" ] || die "$EX_APPLY" \
 			"$_name: named in $(series_file "$_base"), but there is no such file"
@@ -217,6 +221,24 @@ compose() {
 	# shellcheck disable=SC2034 # for the caller
 	HEAD_COMMIT=$_commit
 	unset GIT_INDEX_FILE
+}
+
+# commit_of BASE WHICH: sets HEAD_COMMIT to the base commit (stock), the end of
+# the series (patched) or of a part of it: first-N, without-N.  Fails if WHICH is
+# none of these.  Needs scratch().
+commit_of() {
+	case ${2#*-} in
+	stock|patched) ;;
+	''|0*|*[!0-9]*) return 1 ;;
+	esac
+	# shellcheck disable=SC2034 # for the caller
+	case $2 in
+	stock)	HEAD_COMMIT=$(base_commit "$1") || exit ;;
+	patched) compose "$1" ;;
+	first-*) COMPOSE_FIRST=${2#first-} compose "$1" ;;
+	without-*) COMPOSE_WITHOUT=${2#without-} compose "$1" ;;
+	*)	return 1 ;;
+	esac
 }
 
 # compose_one NAME FILE PATHS: one more commit on $_commit.
