@@ -24,7 +24,7 @@ help:
 	@echo '                    (PARTS="patched-nvme series" for some of it: tests/run)'
 	@echo 'make stress         the kernel with sanitizers, under stress and faults (STRESS_OPS=n)'
 	@echo 'make check          all checks that need no guest'
-	@echo 'make bisect-check   build every commit of the series on its own'
+	@echo 'make bisect-check   build and boot every commit of the series on its own'
 	@echo 'make tree           compose the series into out/tree/BASE, a git tree'
 	@echo 'make refresh        write commits edited there back to patches/'
 	@echo 'make series         write the mails to out/series/BASE, for git am'
