@@ -1299,6 +1299,11 @@ FIXTURE_VARIANT_ADD(pattern, overtaken_5000) {
 	       .left = 1 }
 };
 
+/* Of reads as long as a window none needs one: what it brought would go twice. */
+FIXTURE_VARIANT_ADD(pattern, overtaken_128k) {
+	.p = { run_overtaken, .buf = KB(128), .n = 8, .amp = 105, .left = 2 }
+};
+
 /*
  * The same with real threads.  One that is kept waiting for longer than the
  * others take for a window reads again what was dropped meanwhile: that depends
