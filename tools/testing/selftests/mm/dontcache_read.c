@@ -1415,7 +1415,8 @@ FIXTURE_VARIANT_ADD(pattern, second_reader_2m) {
 
 /* Rarely to the end of a folio: what is left behind has a bound. */
 FIXTURE_VARIANT_ADD(pattern, strided_40) {
-	.p = { run_strided, .buf = 40, .start = KB(3), .plain = 102, .left = 1 }
+	.p = { run_strided, .buf = 40, .start = KB(3), .plain = 102, .left = 1,
+	       .left_units = 1 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, strided_32k) {
