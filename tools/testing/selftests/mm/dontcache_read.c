@@ -1055,6 +1055,13 @@ static const char *unfit(const struct pattern *p)
 			 at.window, p->n);
 		return why;
 	}
+	if (p->run == run_overtaken && p->buf >= KB(128) &&
+	    p->buf < at.window) {
+		snprintf(why, sizeof(why),
+			 "windows of %zu bytes are longer than the reads",
+			 at.window);
+		return why;
+	}
 	/* One read that hits the start of the file reads a window. */
 	if ((p->run == run_random || p->run == run_clusters ||
 	     p->run == run_peek) &&
