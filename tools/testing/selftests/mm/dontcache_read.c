@@ -2669,10 +2669,13 @@ TEST_F_TIMEOUT(migration, keeps_the_flag, TIMEOUT)
 {
 	struct file *f = &self->f;
 	size_t moved = 0, of = 0;
-	__u64 before, left;
+	__u64 before = 0, left = 0;
 	int i;
 
-	/* It depends on what memory they get. */
+	/*
+	 * It depends on what memory they get.  If little moved, that says nothing:
+	 * a folio that is locked for the move when it is to be dropped stays.
+	 */
 	for (i = 0; i < 5 && moved <= of / 16; i++) {
 		ASSERT_TRUE(make_cold(f));
 		ASSERT_TRUE(make_cold(&self->control));
@@ -2682,11 +2685,11 @@ TEST_F_TIMEOUT(migration, keeps_the_flag, TIMEOUT)
 		ASSERT_STREQ("", self->control.err);
 		TH_LOG("pages cached %llu; of %zu others %zu moved; left %llu",
 		       before, of, moved, left);
-		EXPECT_LE(left, before / 100)
-			TH_LOG("folios that moved lost the flag: " STAYS);
 	}
 	if (moved <= of / 16)
 		SKIP(return, "compaction moved too little near them");
+	EXPECT_LE(left, before / 100)
+		TH_LOG("folios that moved lost the flag: " STAYS);
 }
 
 /*
