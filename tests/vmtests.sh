@@ -90,7 +90,8 @@ has 2 'ok 2 small.bytes_100.gone_at_the_end'
 [ "$(sed 1q "$said")" = 'TAP version 13' ] || bad="$bad
 it does not begin as TAP does"
 if [ "$WHICH" = stock ]; then
-	code 1
+	# The runner of 6.18 ends with 0 whatever the tests said.
+	! grep -q KSFT_FAIL /ks/run_kselftest.sh || code 1
 	has "not ok 1 $nvme"
 	has "not ok 2 $hdd"
 	has 2 'not ok 1 pattern.sequential_4k.bounds'
@@ -206,9 +207,15 @@ $(cat /hunted)"
 
 # hunt SIGNAL OF DIR: see there
 hunt() {
-	for _ in $(seq 300); do
-		made=$(ls -d "$3"/dontcache_read.* 2>/dev/null) && break
-		usleep 100000
+	# While it is being made is the worst moment: do not sleep.
+	_end=$(($(date +%s) + 30)) made=
+	while [ -z "$made" ] && [ "$(date +%s)" -lt "$_end" ]; do
+		for _ in 1 2 3 4 5 6 7 8; do
+			for _d in "$3"/dontcache_read.*; do
+				[ ! -e "$_d" ] || made=$_d
+			done
+			[ -z "$made" ] || break
+		done
 	done
 	test=${made##*.}
 	case $made-$2 in

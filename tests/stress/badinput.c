@@ -11,6 +11,7 @@
  * EOPNOTSUPP instead of anything, and must not have done anything then.
  * After an error no byte of the buffers may have changed, nor the file offset.
  *
+ *	-b	BDEV need not take the flag
  *	-q	at most two of the other flags at a time
  *	DIR	a directory on a file system that takes the flag
  *	BDEV	a block device, only read from
@@ -292,15 +293,19 @@ int main(int argc, char **argv)
 {
 	char path[PATH_MAX];
 	int pipes[2], empty_pipe[2], sockets[2], opt, fd;
+	bool bdev_takes = true;
 	static unsigned char data[FILE_SIZE];
 
-	while ((opt = getopt(argc, argv, "q")) != -1) {
-		if (opt != 'q')
+	while ((opt = getopt(argc, argv, "bq")) != -1) {
+		if (opt == 'b')
+			bdev_takes = false;
+		else if (opt == 'q')
+			quick = true;
+		else
 			return 2;
-		quick = true;
 	}
 	if (argc - optind < 1 || argc - optind > 2) {
-		fprintf(stderr, "usage: badinput [-q] DIR [BDEV]\n");
+		fprintf(stderr, "usage: badinput [-bq] DIR [BDEV]\n");
 		return 2;
 	}
 	buf = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
@@ -328,7 +333,7 @@ int main(int argc, char **argv)
 		{ "file", open(path, O_RDONLY), .takes = true },
 		{ "read-write", open(path, O_RDWR | O_APPEND), .takes = true },
 		{ "block-device", bdev ? open(bdev, O_RDONLY) : -1,
-		  .takes = true, .absent = !bdev },
+		  .takes = bdev_takes, .absent = !bdev },
 		{ "direct", open(path, O_RDONLY | O_DIRECT), .takes = false },
 		{ "write-only", open(path, O_WRONLY), .takes = false },
 		{ "path", open(path, O_PATH), .takes = false },
