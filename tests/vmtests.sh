@@ -186,6 +186,7 @@ verdict 'nowhere to run: skipped, and the reason told'
 # the test.
 interrupted() {
 	what=$1
+	rm -f /job.pid
 	hunt "$2" "$3" "$4" >/hunted 2>&1 &
 	shift 4
 	state >/before
@@ -220,10 +221,16 @@ hunt() {
 	test=${made##*.}
 	case $made-$2 in
 	-*)	echo "no test made a directory in $3" ;;
-	*-job)	kill "-$1" "-$(cat /job.pid)" ;;
+	*-job)	until [ -s /job.pid ]; do :; done
+		kill "-$1" "-$(cat /job.pid)" ;;
 	*-test)	kill "-$1" "$test" ;;
-	*-program) # the parent of the test
-		kill "-$1" "$(awk '/^PPid:/ { print $2 }' "/proc/$test/status")" ;;
+	*-program) # the harness has a child that waits for the test
+		_p=$(awk '/^PPid:/ { print $2 }' "/proc/$test/status")
+		_p=$(awk '/^PPid:/ { print $2 }' "/proc/$_p/status")
+		case $(readlink "/proc/$_p/exe") in
+		*/dontcache_read) kill "-$1" "$_p" ;;
+		*)	echo "$_p is not the program" ;;
+		esac ;;
 	esac
 }
 

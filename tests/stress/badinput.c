@@ -2,7 +2,7 @@
 /*
  * badinput - preadv2(2) with RWF_DONTCACHE and arguments that make no sense.
  *
- *	badinput [-q] DIR [BDEV]
+ *	badinput [-bq] DIR [BDEV]
  *
  * All combinations of the other flags of preadv2, of offsets, of iovecs and of
  * descriptors: each call is made without RWF_DONTCACHE and with it, and both

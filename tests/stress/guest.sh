@@ -345,7 +345,7 @@ disturb() {
 
 part_life() {
 	begin life "$1"
-	rm -f /tmp/disturbed
+	: >/tmp/disturbed
 	: >/tmp/disturb
 	if null_disk swap 128; then
 		{ mkswap /dev/swap >/dev/null && swapon /dev/swap; } ||
@@ -357,7 +357,7 @@ part_life() {
 	no_null_disk swap
 	faults=$(wc -l </tmp/disturbed)
 	events=$(sort /tmp/disturbed | uniq -c | awk '{ printf " %s %s", $2, $1 }')
-	note="${note:+$note; }${events# }"
+	[ -z "$events" ] || note="${note:+$note; }${events# }"
 	echo "disturbed$events" >>"$OUT/counts.$part.$disk"
 	grep -q '^oom_kill 0$' "$cg/memory.events" || wrong "a process was killed"
 	# Where did it get to: reclaim must have met the file.
@@ -535,11 +535,11 @@ part_input() {
 		[ -f /tmp/over/data ] && OVERLAY=/tmp/over/data
 		[ -f /tmp/squash/data ] && SQUASHFS=/tmp/squash/data
 		export TMPFS OVERLAY SQUASHFS
-		set --
+		_takes=
 		case " $BASE_SKIPS " in
-		*' nvme-raw '*) set -- -b ;;
+		*' nvme-raw '*) _takes=-b ;;
 		esac
-		program ./badinput "$@" ${QUICK_INPUT:+-q} "$dir" \
+		program ./badinput ${_takes:+-b} ${QUICK_INPUT:+-q} "$dir" \
 			${DONTCACHE_NVME_RAW:+"$DONTCACHE_NVME_RAW"}
 		note=$(sed -n 's/^skipped: \(.*\): not here/\1/p' /tmp/said |
 			tr '\n' ' ')
