@@ -14,11 +14,12 @@
 #
 #   OUT, KERNEL       as for sequential.sh
 #   BENCH_CGROUP_MIB  size of the file (default 160; BENCH_SCALE=1: 5120)
-#   BENCH_BUFFERS     default: 4k 16k 64k 128k
+#   BENCH_BUFFERS     default: 4k 64k
 #   BENCH_MODES       default: plain dontcache
 #   BENCH_RUNS        default 3, but none begins after 6 s; all are
 #                     in the result
-#   BENCH_FULL        if set, buffers of 1k and modes fadvise and direct, too
+#   BENCH_FULL        if set, buffers of 1k, 16k and 128k, and modes fadvise and
+#                     direct, too
 #
 # For bench/run:
 # guest-set: quick
@@ -40,9 +41,9 @@ kernel=${KERNEL:-stock}
 size=160
 [ "${BENCH_SCALE:-}" != 1 ] || size=5120
 size=${BENCH_CGROUP_MIB:-$size}
-buffers='4k 16k 64k 128k' modes='plain dontcache'
+buffers='4k 64k' modes='plain dontcache'
 [ -z "${BENCH_FULL:-}" ] ||
-	buffers="1k $buffers" modes="$modes fadvise direct"
+	buffers='1k 4k 16k 64k 128k' modes="$modes fadvise direct"
 buffers=${BENCH_BUFFERS:-$buffers}
 modes=${BENCH_MODES:-$modes}
 runs=${BENCH_RUNS:-3}

@@ -14,7 +14,8 @@
 #   BENCH_SIZE_MIB    size of the file (default 64)
 #   BENCH_RUNS        runs of each (default 3; one of what takes 2 s or more)
 #   BENCH_BUFFERS     buffer sizes (default: 1k 4k 16k 64k 128k)
-#   BENCH_MODES       default: plain dontcache fadvise direct
+#   BENCH_MODES       default: plain dontcache; with BENCH_FULL fadvise and
+#                     direct, too
 #   BENCH_RA_KB       read_ahead_kb, "default" is what the disk has
 #                     (default: default 4096)
 #   BENCH_DROP        all: drop all caches before each run (default), or file:
@@ -32,7 +33,7 @@ kernel=${KERNEL:-stock}
 size=${BENCH_SIZE_MIB:-64}
 runs=${BENCH_RUNS:-3}
 buffers=${BENCH_BUFFERS:-1k 4k 16k 64k 128k}
-modes=${BENCH_MODES:-plain dontcache fadvise direct}
+modes=${BENCH_MODES:-plain dontcache${BENCH_FULL:+ fadvise direct}}
 ras=${BENCH_RA_KB:-default 4096}
 drop=
 [ "${BENCH_DROP:-all}" = all ] || drop=-c
