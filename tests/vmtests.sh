@@ -243,6 +243,20 @@ interrupted 'SIGTERM, on a loop device' TERM job $tracing \
 	./ksft_dontcache.sh -r readahead.sequential_1k.cannot_tell
 mount "$nvme_dev" "$nvme"
 mount "$hdd_dev" "$hdd"
+
+# Two instances, each in need of the memory controller, which is off before.
+state >/before
+cd /ks/mm || exit
+thrice='for i in 1 2 3; do ./ksft_dontcache.sh -f memcg || exit; done'
+DONTCACHE_DIRS=$nvme bash -c "$thrice" >/said.2 2>&1 &
+DONTCACHE_DIRS=$nvme in_mm bash -c "$thrice"
+code 0
+wait $! || bad="$bad
+exit status $? of the second"
+cat /said.2 >>"$said"
+! grep -q 'not ok\|memcg.* # SKIP' "$said" || bad="$bad
+they disturb each other"
+verdict 'two at a time: neither takes the memory controller from the other'
 interrupted 'SIGINT, on a disk' INT job $tracing \
 	./ksft_dontcache.sh -r readahead.sequential_1k.cannot_tell
 interrupted 'a test killed, on a disk' KILL test $tracing \

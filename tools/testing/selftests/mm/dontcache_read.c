@@ -29,6 +29,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
@@ -2341,9 +2342,11 @@ TEST_F_TIMEOUT(file, beside_writers, TIMEOUT)
  * process that removes one when we are gone, however we end; it writes undo to
  * the file undo_in first.  It is there before the directory: who is killed while
  * he makes it leaves nothing either.  The answer is a descriptor to close when
- * the directory is to go.
+ * the directory is to go.  Unless it is -1, the guard has a copy of the
+ * descriptor held for as long as it lives.
  */
-static int guard_dir(const char *dir, const char *undo_in, const char *undo)
+static int guard_dir(const char *dir, const char *undo_in, const char *undo,
+		     int held)
 {
 	int pipes[2], i;
 	pid_t pid;
@@ -2366,7 +2369,7 @@ static int guard_dir(const char *dir, const char *undo_in, const char *undo)
 	if (chdir("/"))
 		_exit(1);
 	for (i = 0; i < 256; i++)
-		if (i != pipes[0])
+		if (i != pipes[0] && i != held)
 			close(i);
 	while (read(pipes[0], &c, 1) < 0)
 		;
@@ -2473,7 +2476,7 @@ FIXTURE_SETUP(readahead)
 	self->guard = -1;
 	snprintf(self->dir, sizeof(self->dir),
 		 "/sys/kernel/tracing/instances/dontcache_read.%d", getpid());
-	self->guard = guard_dir(self->dir, NULL, NULL);
+	self->guard = guard_dir(self->dir, NULL, NULL, -1);
 	if (self->guard < 0 || !make_guarded(self->dir, &self->guard))
 		SKIP(return, "/sys/kernel/tracing/instances: %s",
 		     strerror(errno));
@@ -2758,6 +2761,25 @@ FIXTURE_VARIANT(memcg)
 FIXTURE_VARIANT_ADD(memcg, max) { "memory.max", "max" };
 FIXTURE_VARIANT_ADD(memcg, high) { "memory.high", "high" };
 
+/*
+ * Who finds the memory controller off switches it on and later off again, which
+ * must not happen under another who found it on: one at a time, until the guard
+ * has cleaned up.  The answer is a descriptor, -1 if the others do not end.
+ */
+static int lock_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), i;
+
+	for (i = 0; fd >= 0 && i < 2000; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return fd;
+		usleep(10000);
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 FIXTURE_SETUP(memcg)
 {
 	static const char * const roots[] = {
@@ -2766,6 +2788,7 @@ FIXTURE_SETUP(memcg)
 	char name[128], buf[256];
 	const char *root = NULL;
 	bool enabled = false;
+	int lock;
 	size_t i;
 
 	watch_main();
@@ -2785,11 +2808,16 @@ FIXTURE_SETUP(memcg)
 	}
 	if (!root)
 		SKIP(return, "no cgroup2 with the memory controller");
+	lock = lock_dir(root);
+	if (lock < 0)
+		SKIP(return, "%s: another holds its lock", root);
 	snprintf(name, sizeof(name), "%s/cgroup.subtree_control", root);
 	enabled = slurp(name, buf, sizeof(buf)) && strstr(buf, "memory");
 	snprintf(self->dir, sizeof(self->dir), "%s/dontcache_read.%d", root,
 		 getpid());
-	self->guard = guard_dir(self->dir, name, enabled ? NULL : "-memory");
+	self->guard = guard_dir(self->dir, name, enabled ? NULL : "-memory",
+				lock);
+	close(lock);
 	if (self->guard < 0)
 		SKIP(return, "a process to clean up: %s", strerror(errno));
 	if (!enabled && !spit(name, "+memory") && !not_made(&self->guard))
