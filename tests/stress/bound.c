@@ -191,6 +191,7 @@ struct result {
 static struct result one(enum way way, int flags)
 {
 	struct result r;
+	long before;
 
 	for (int i = 0; i < nr_fds; i++) {
 		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
@@ -200,10 +201,10 @@ static struct result one(enum way way, int flags)
 	posix_fadvise(fds[0], 0, 0, POSIX_FADV_DONTNEED);
 	if (cached())
 		die("the file does not leave the page cache");
-	charged(0, others + SLACK);
+	before = charged(0, others + SLACK);
 	do_way(way, flags);
 	r.pages = cached();
-	r.charged = charged(others + r.pages - SLACK, LONG_MAX) - others;
+	r.charged = charged(before + r.pages - SLACK, LONG_MAX) - before;
 	reclaim();
 	r.left = cached();
 	for (int i = 0; i < nr_fds; i++)

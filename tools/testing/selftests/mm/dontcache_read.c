@@ -2764,7 +2764,8 @@ FIXTURE_VARIANT_ADD(memcg, high) { "memory.high", "high" };
 /*
  * Who finds the memory controller off switches it on and later off again, which
  * must not happen under another who found it on: one at a time, until the guard
- * has cleaned up.  The answer is a descriptor, -1 if the others do not end.
+ * has cleaned up.  The answer is a descriptor; -1, with errno, if there is none or
+ * the others do not end.
  */
 static int lock_dir(const char *dir)
 {
@@ -2810,7 +2811,7 @@ FIXTURE_SETUP(memcg)
 		SKIP(return, "no cgroup2 with the memory controller");
 	lock = lock_dir(root);
 	if (lock < 0)
-		SKIP(return, "%s: another holds its lock", root);
+		SKIP(return, "the lock of %s: %s", root, strerror(errno));
 	snprintf(name, sizeof(name), "%s/cgroup.subtree_control", root);
 	enabled = slurp(name, buf, sizeof(buf)) && strstr(buf, "memory");
 	snprintf(self->dir, sizeof(self->dir), "%s/dontcache_read.%d", root,
