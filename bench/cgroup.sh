@@ -16,8 +16,8 @@
 #   BENCH_CGROUP_MIB  size of the file (default 160; BENCH_SCALE=1: 5120)
 #   BENCH_BUFFERS     default: 4k 64k
 #   BENCH_MODES       default: plain dontcache
-#   BENCH_RUNS        default 3, but none begins after 6 s; all are
-#                     in the result
+#   BENCH_RUNS        default 3, but of what has taken 6 s only a third; all
+#                     are in the result
 #   BENCH_FULL        if set, buffers of 1k, 16k and 128k, and modes fadvise and
 #                     direct, too
 #
