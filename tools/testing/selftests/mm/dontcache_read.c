@@ -498,6 +498,14 @@ static void run_interleaved(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
+/* Other random reads: DONTCACHE_SEED=n. */
+static unsigned int first_seed(void)
+{
+	const char *seed = getenv("DONTCACHE_SEED");
+
+	return seed ? strtoul(seed, NULL, 0) : 1;
+}
+
 static unsigned int any(unsigned int *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -578,7 +586,7 @@ static void run_overtaken(struct file *f, const struct pattern *p, int rwf)
 		int fd, waits;
 	} t[16];
 	int fd = reopen(f), i, j, flying = p->n;
-	unsigned int seed = 1;
+	unsigned int seed = first_seed();
 	off_t next = 0, end;
 
 	for (i = 0; i < p->n; i++) {
@@ -682,13 +690,16 @@ static void run_footer(struct file *f, const struct pattern *p, int rwf)
 	close(fd);
 }
 
-/* A second reader that follows the first at a distance. */
+/*
+ * A second reader that follows the first at a distance, from the beginning of
+ * the file or, with n 1, already when the first begins there.
+ */
 static void run_lag(struct file *f, const struct pattern *p, int rwf)
 {
-	int a = reopen(f), b = reopen(f);
-	off_t pos, lag;
+	int a = reopen(f), b = p->own ? reopen(f) : a;
+	off_t pos = p->n ? p->start : 0, lag;
 
-	for (pos = 0; pos < (off_t)(f->size + p->start); pos += p->buf) {
+	for (; pos < (off_t)(f->size + p->start); pos += p->buf) {
 		if (pos < (off_t)f->size)
 			get_range(f, a, pos, pos + p->buf, p->buf, rwf);
 		lag = pos - p->start;
@@ -696,7 +707,19 @@ static void run_lag(struct file *f, const struct pattern *p, int rwf)
 			get_range(f, b, lag, lag + p->buf, p->buf, rwf);
 	}
 	close(a);
-	close(b);
+	if (p->own)
+		close(b);
+}
+
+/* One reader that goes back two windows after each eight. */
+static void run_back(struct file *f, const struct pattern *p, int rwf)
+{
+	size_t row = 8 * at.window, pos;
+	int fd = reopen(f);
+
+	for (pos = 0; pos + row <= f->size; pos += row - 2 * at.window)
+		get_range(f, fd, pos, pos + row, p->buf, rwf);
+	close(fd);
 }
 
 static void run_strided(struct file *f, const struct pattern *p, int rwf)
@@ -713,7 +736,7 @@ static void run_strided(struct file *f, const struct pattern *p, int rwf)
 static void run_peek(struct file *f, const struct pattern *p, int rwf)
 {
 	int fd = reopen(f), i = 0, j;
-	unsigned int seed = 1;
+	unsigned int seed = first_seed();
 	off_t pos, ahead;
 
 	for (pos = 0; pos < (off_t)f->size; pos += p->buf) {
@@ -734,7 +757,7 @@ static void run_peek(struct file *f, const struct pattern *p, int rwf)
 static void run_clusters(struct file *f, const struct pattern *p, int rwf)
 {
 	int fd = reopen(f), i, j;
-	unsigned int seed = 1;
+	unsigned int seed = first_seed();
 	off_t base, pos;
 
 	for (i = 0; i < p->n; i++) {
@@ -754,7 +777,7 @@ static void run_clusters(struct file *f, const struct pattern *p, int rwf)
 static void run_random(struct file *f, const struct pattern *p, int rwf)
 {
 	int fd = reopen(f), i, tries;
-	unsigned int seed = 1;
+	unsigned int seed = first_seed();
 	size_t len, pos;
 
 	for (i = 0; i < p->n; i++) {
@@ -1447,23 +1470,52 @@ FIXTURE_VARIANT_ADD(pattern, footer_first) {
  * for the end of each folio, which the first drops under the second.
  */
 FIXTURE_VARIANT_ADD(pattern, second_reader_0) {
-	.p = { run_lag, .buf = KB(4), .start = 0, .amp = 52, .again = true }
+	.p = { run_lag, .buf = KB(4), .start = 0, .own = true,
+	       .amp = 52, .again = true }
 };
 
 FIXTURE_VARIANT_ADD(pattern, second_reader_4k) {
-	.p = { run_lag, .buf = KB(4), .start = KB(4), .amp = 54, .again = true }
+	.p = { run_lag, .buf = KB(4), .start = KB(4), .own = true,
+	       .amp = 54, .again = true }
 };
 
 FIXTURE_VARIANT_ADD(pattern, second_reader_32k) {
-	.p = { run_lag, .buf = KB(16), .start = KB(32), .amp = 100 }
+	.p = { run_lag, .buf = KB(16), .start = KB(32), .own = true,
+	       .amp = 100 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, second_reader_256k) {
-	.p = { run_lag, .buf = KB(16), .start = KB(256), .amp = 100 }
+	.p = { run_lag, .buf = KB(16), .start = KB(256), .own = true,
+	       .amp = 100 }
 };
 
 FIXTURE_VARIANT_ADD(pattern, second_reader_2m) {
-	.p = { run_lag, .buf = KB(16), .start = MB(2), .amp = 100 }
+	.p = { run_lag, .buf = KB(16), .start = MB(2), .own = true,
+	       .amp = 100 }
+};
+
+/*
+ * The same on one open file, where readahead has to tell them from reads that
+ * overtake each other.  A plain reader fetches the file once.
+ */
+FIXTURE_VARIANT_ADD(pattern, near_4k) {
+	.p = { run_lag, .buf = KB(4), .start = KB(256), .amp = 102,
+	       .reqs = 250, .left = 2 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, near_16k) {
+	.p = { run_lag, .buf = KB(16), .start = KB(256), .amp = 102,
+	       .reqs = 250, .left = 2 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, near_4k_from_both) {
+	.p = { run_lag, .buf = KB(4), .start = KB(256), .n = 1, .amp = 102,
+	       .reqs = 250, .left = 2 }
+};
+
+/* What was dropped is read again, in windows. */
+FIXTURE_VARIANT_ADD(pattern, back_4k) {
+	.p = { run_back, .buf = KB(4), .amp = 102, .reqs = 210, .left = 2 }
 };
 
 /* Rarely to the end of a folio: what is left behind has a bound. */
