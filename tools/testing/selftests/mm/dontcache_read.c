@@ -1115,6 +1115,12 @@ static const char *unfit(const struct pattern *p)
 			 at.window, p->n);
 		return why;
 	}
+	if (p->run == run_back && usual_size() < 14 * at.window) {
+		snprintf(why, sizeof(why),
+			 "windows of %zu bytes are too large to go back by",
+			 at.window);
+		return why;
+	}
 	if (p->run == run_overtaken && p->buf >= KB(128) &&
 	    p->buf < at.window) {
 		snprintf(why, sizeof(why),
@@ -1614,7 +1620,9 @@ TEST_F_TIMEOUT(pattern, bounds, TIMEOUT)
 		EXPECT_LE(d.bytes, max)
 			TH_LOG("more than a plain reader: " AGAIN);
 	}
-	if (p->reqs && plain.quiet && d.quiet) {
+	if (p->run == run_lag && p->start < 2 * at.window) {
+		TH_LOG("requests not compared: the second is inside the windows of the first");
+	} else if (p->reqs && plain.quiet && d.quiet) {
 		max = (plain.reqs * p->reqs + 99) / 100 + starts(p);
 		EXPECT_LE(d.reqs, max)
 			TH_LOG(RESTARTS);
