@@ -70,10 +70,8 @@ logged() {
 	"$@" >"$_log" 2>&1
 }
 
-# need TOOL=PACKAGE...: see that each tool is there.  What is missing is
-# installed when we are root on a Debian-like system, else named, all at once.
-# TOOL may be an absolute path of a file (a header, a static program).
-need() {
+# missing TOOL=PACKAGE...: what is not there goes into _tools and _packages.
+missing() {
 	_packages=
 	_tools=
 	for _pair in "$@"; do
@@ -90,19 +88,40 @@ need() {
 		*)	_packages="$_packages ${_pair#*=}" ;;
 		esac
 	done
-	[ "$_packages" ] || return 0
+	[ "$_packages" ]
+}
+
+# apt LOG ARGUMENT...: apt-get, waiting for one that somebody else runs.
+apt() {
+	_log=$1
+	shift
+	DEBIAN_FRONTEND=noninteractive logged "$_log" \
+		apt-get -o DPkg::Lock::Timeout=600 "$@"
+}
+
+# need TOOL=PACKAGE...: see that each tool is there.  What is missing is
+# installed when we are root on a Debian-like system, else named, all at once.
+# TOOL may be an absolute path of a file (a header, a static program).
+need() {
+	missing "$@" || return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 		die "$EX_TOOL" "missing:$_tools; install$_packages (Debian names)"
 	fi
-	say "installing$_packages"
-	mkdir -p "$OUT"
-	# shellcheck disable=SC2086 # a list of packages
-	DEBIAN_FRONTEND=noninteractive logged "$OUT/apt.log" \
-		apt-get install -y --no-install-recommends $_packages ||
-	{ logged "$OUT/apt.log" apt-get update &&
-	DEBIAN_FRONTEND=noninteractive logged "$OUT/apt.log" \
-		apt-get install -y --no-install-recommends $_packages; } ||
-		die "$EX_TOOL" "cannot install$_packages, see $OUT/apt.log"
+	# One at a time: two guests that start together lack the same tools, and
+	# apt's own timeout is not for all of its locks.
+	(
+		flock 8
+		missing "$@" || exit 0
+		say "installing$_packages"
+		mkdir -p "$OUT"
+		_apt=$OUT/apt-$$.log
+		# shellcheck disable=SC2086 # a list of packages
+		apt "$_apt" install -y --no-install-recommends $_packages ||
+		{ apt "$_apt" update &&
+		apt "$_apt" install -y --no-install-recommends $_packages; } ||
+			die "$EX_TOOL" "cannot install$_packages, see $_apt"
+		rm -f "$_apt"
+	) 8</var/lib/dpkg || exit
 }
 
 # writable DIR KIB: DIR exists, can be written, and has KIB free.
