@@ -1485,6 +1485,12 @@ FIXTURE_VARIANT_ADD(pattern, second_reader_4k) {
 	       .amp = 54, .again = true }
 };
 
+/* Away from 0, where what one reads ahead is behind the other. */
+FIXTURE_VARIANT_ADD(pattern, second_reader_behind_4k) {
+	.p = { run_lag, .buf = KB(4), .start = KB(4), .n = 1, .own = true,
+	       .amp = 60, .again = true }
+};
+
 FIXTURE_VARIANT_ADD(pattern, second_reader_32k) {
 	.p = { run_lag, .buf = KB(16), .start = KB(32), .own = true,
 	       .amp = 100 }
@@ -1533,6 +1539,17 @@ FIXTURE_VARIANT_ADD(pattern, strided_40) {
 FIXTURE_VARIANT_ADD(pattern, strided_32k) {
 	.p = { run_strided, .size = MB(32), .buf = KB(32), .start = KB(320),
 	       .plain = 102, .left = 1, .left_units = 1 }
+};
+
+/* Close enough to be one of several that overtake each other. */
+FIXTURE_VARIANT_ADD(pattern, strided_1k) {
+	.p = { run_strided, .size = MB(16), .buf = KB(1), .start = KB(8),
+	       .plain = 102, .left = 6 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, strided_128k) {
+	.p = { run_strided, .buf = KB(4), .start = KB(128), .plain = 102,
+	       .left = 6 }
 };
 
 /*
