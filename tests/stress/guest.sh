@@ -312,16 +312,19 @@ disturb() {
 	# Blocks of 64K are not to be had if there is little.
 	[ "$disk" = nvme-xfs64k ] && slack=8388608
 	split=/sys/kernel/debug/split_huge_pages
+	# Of a file it wants pages, and looks for each: 8 MiB of 4K.
+	pages=0x0,0x800
 	while [ -e /tmp/disturb ]; do
 		n=$((n + 1))
+		# One that failed, as reclaim may, does not count.
 		case $((n % 10)) in
 		0|5)	echo 1 >/proc/sys/vm/compact_memory
 			what=compact ;;
 		1)	echo 1 >/proc/sys/vm/drop_caches
 			what=drop_caches ;;
-		2)	echo "$1,0x0,0x800000" >"$split"
+		2)	echo "$1,$pages" >"$split"
 			what="split" ;;
-		7)	echo "$1,0x0,0x800000,$((n / 10 % 4))" >"$split"
+		7)	echo "$1,$pages,$((n / 10 % 4))" >"$split"
 			what="split" ;;
 		3)	echo 3 >/proc/sys/vm/drop_caches
 			what=drop_caches ;;
@@ -337,8 +340,7 @@ disturb() {
 			what=swap ;;
 		8)	echo 2M >"$cg/memory.reclaim"
 			what=reclaim ;;
-		esac 2>/dev/null
-		echo "$what" >>/tmp/disturbed
+		esac 2>/dev/null && echo "$what" >>/tmp/disturbed
 		usleep 20000
 	done
 }

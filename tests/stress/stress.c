@@ -236,9 +236,9 @@ static void print_log(void)
 				e->extra);
 		}
 	}
-	fprintf(stderr, "replay: stress -s %llu -o %lu -t %d -m %ld%s %s\n",
+	fprintf(stderr, "replay: stress -s %llu -o %lu -t %d -m %ld%s%s %s\n",
 		(unsigned long long)seed, nr_ops, nr_workers, max_size / MIB,
-		is_bdev ? " -b" : "", path);
+		is_bdev ? " -b" : "", may_lack ? " -e" : "", path);
 }
 
 static void kill_children(void)
