@@ -403,7 +403,7 @@ static unsigned char *buffer(void)
 {
 	static __thread unsigned char *buf;
 
-	if (!buf && posix_memalign((void **)&buf, KB(64), MB(1)))
+	if (!buf && posix_memalign((void **)&buf, KB(64), MB(2)))
 		abort();
 	return buf;
 }
@@ -748,6 +748,26 @@ static void run_peek(struct file *f, const struct pattern *p, int rwf)
 			if (ahead + KB(1) <= f->size)
 				get_range(f, fd, ahead, ahead + KB(1), KB(1),
 					  rwf);
+		}
+	}
+	close(fd);
+}
+
+/* Streams that begin close to another read and look far back now and again. */
+static void run_look_back(struct file *f, const struct pattern *p, int rwf)
+{
+	int fd = reopen(f), i;
+	unsigned int seed = first_seed();
+	off_t start, pos, back;
+
+	for (i = 0; i < p->n; i++) {
+		start = p->start + i * KB(256);
+		get_range(f, fd, start, start + KB(4), KB(4), rwf);
+		start += KB(64);
+		for (pos = start; pos < start + (off_t)KB(64); pos += p->buf) {
+			get_range(f, fd, pos, pos + p->buf, p->buf, rwf);
+			back = any(&seed) % (p->start - MB(2));
+			get_range(f, fd, back, back + p->buf, p->buf, rwf);
 		}
 	}
 	close(fd);
@@ -1550,6 +1570,23 @@ FIXTURE_VARIANT_ADD(pattern, strided_1k) {
 FIXTURE_VARIANT_ADD(pattern, strided_128k) {
 	.p = { run_strided, .buf = KB(4), .start = KB(128), .plain = 102,
 	       .left = 6 }
+};
+
+FIXTURE_VARIANT_ADD(pattern, strided_4k) {
+	.p = { run_strided, .size = MB(16), .buf = KB(4), .start = KB(16),
+	       .plain = 102, .left = 6 }
+};
+
+/* Longer than what is left for others. */
+FIXTURE_VARIANT_ADD(pattern, strided_2m) {
+	.p = { run_strided, .size = MB(32), .buf = MB(2),
+	       .start = MB(2) + KB(20), .plain = 102, .left = 8 }
+};
+
+/* It stays a stream, and what is far behind is not left for anybody. */
+FIXTURE_VARIANT_ADD(pattern, look_back_1k) {
+	.p = { run_look_back, .size = MB(32), .buf = KB(1), .start = MB(20),
+	       .n = 16, .spans = 104, .left = 6 }
 };
 
 /*
